@@ -96,7 +96,7 @@ def compared(lab: labs.Lab, name: str, count: int, advance: Advance) -> None:
     errors, trials = [], []
     for number in range(count):
         shape, planted = cap(random_of, by_rate=number % 2 == 0)
-        link.shaped(lab, "receiver", shape)
+        link.apply(lab, "receiver", shape)
         with tempfile.TemporaryDirectory() as folder:
             held, taken = searched(lab, Path(folder), advance)
         errors.append(abs(held / planted - 1))

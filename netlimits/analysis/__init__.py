@@ -1,10 +1,10 @@
-"""Analyses of runs: each takes a frame with a row for each run attempt, and returns a frame.
+"""Analyses: most take a frame with a row for each run attempt, and return a frame.
 
     import netlimits as nl
     nl.analysis.goodput.bound(mtu=1500, timestamps=True, link="100G")
 
-The modules are imported when first used. No function keeps state, reads a file (except `run_files`
-and `traces`) or draws.
+The modules are imported when first used. No function draws or keeps state. Only `sources` and
+`packets` read files.
 """
 
 from __future__ import annotations

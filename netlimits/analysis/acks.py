@@ -1,9 +1,9 @@
 """The cost of acknowledgements: service demand against segments per ACK.
 
 A run is a *throughput anomaly* if its throughput is below `1 − tolerance` of the link's rate: the
-highest throughput of its series, or the given rate. Its segments per ACK are not what was set, so
-it says nothing about the cost of ACKs. If fewer than half of all runs reach their series' highest
-throughput, no link limited them, and no run is an anomaly.
+highest throughput of its series, or the given rate. Such a run says nothing about the cost of ACKs,
+because its segments per ACK are not what was set. If the rate is not given and more than half of
+all runs are that slow, no link limited them, and no run is an anomaly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from netlimits.errors import DataError
 
 TOLERANCE = 0.01
 CONFIG = "config"
-"""Column that is equal in repetitions of a configuration."""
+"""Column that identifies a run's configuration."""
 
 
 def acks(
@@ -39,27 +39,27 @@ def acks(
         frame: A row for each run.
         of: The service demand.
         series: Factors that are compared separately.
-        base: Segments per ACK to compare with, by default the smallest of each series (or, if runs
-            have a configuration, all runs of that one).
+        base: Segments per ACK to compare with. Default: the smallest of each series; if the frame
+            has a column `config`, all runs of the configuration with the smallest.
         link_mbps: The link's rate in Mbit/s, by default the highest throughput of each series.
-        tolerance: How far below the link's rate an anomaly is, as a share.
+        tolerance: Shortfall from the link's rate, as a share, beyond which a run is an anomaly.
         ratio: Column with the segments per ACK.
         pool: Factors that may differ within a series.
 
     Returns:
-        A row for each run, by series and segments per ACK: the factors, `config` if present,
-        `ratio`'s column, `throughput_mbps`, the metric, `change_pct` (against the base),
-        `reverse_pct` (the base against this) and `anomaly`. `mean_change_pct` is that of all runs
-        of the configuration, with its 95 % interval `change_low_pct` and `change_high_pct`
-        (`analysis.statistics.contrasts`; NaN for a single run). `attrs["link_limited"]` is False if
-        no link limited most runs.
+        A row for each run, sorted by series and segments per ACK: the factors, `config` if present,
+        the column named by `ratio`, `throughput_mbps`, the metric, `change_pct` (from the base to
+        this run), `reverse_pct` (from this run to the base) and `anomaly`. `mean_change_pct` is the
+        mean change of all runs of the configuration, with its 95 % interval `change_low_pct` and
+        `change_high_pct` (`analysis.statistics.contrasts`; NaN for a single run).
+        `attrs["link_limited"]` is False if no link limited most runs.
 
     Raises:
         DataError: A column is missing, a value is not above zero, a series has no run at the base,
             or runs differ in a factor that is not in `series` or `pool`.
     """
-    frame, (keys, (ratio,), meant) = frames.resolve(frame, series, ratio, pool)
-    _refuse_several(frame, keys, ratio, meant)
+    frame, (keys, (ratio,), pooled) = frames.resolve(frame, series, ratio, pool)
+    _refuse_several(frame, keys, ratio, pooled)
     metric = frames.metric_for(frame, of, [*keys, ratio]).column
     rate = frames.metric_for(frame, "throughput", [*keys, ratio]).column
     runs = frames.complete(frames.usable(frame), list(dict.fromkeys((ratio, metric, rate))))
@@ -92,9 +92,9 @@ def acks(
 def _refuse_several(
     frame: pd.DataFrame, keys: Sequence[str], ratio: str, pool: Sequence[str]
 ) -> None:
-    """Raise DataError if more than one factor differs along a curve, or any if the ratio is set."""
-    moving = along(frame, [*keys, *pool], ratio)
-    if len(moving) > (0 if was_set(frame, ratio) else 1):
+    """Raise DataError if factors beside the one that changes the ratio differ along a curve."""
+    moving = _varied_along(frame, [*keys, *pool], ratio)
+    if len(moving) > (0 if _was_set(frame, ratio) else 1):
         raise DataError(
             f"runs that differ in {pooling.phrase(moving)} would be one curve, on which only one "
             "factor may change the segments per ACK: name the others in series, or in pool to "
@@ -102,25 +102,25 @@ def _refuse_several(
         )
 
 
-def along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[str, list[object]]:
-    """Return the factors that differ along a curve, with their values."""
-    mine = [ratio] if was_set(frame, ratio) else []
-    return pooling.left_out(frames.usable(frame), [*keys, *mine])
+def _varied_along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[str, list[object]]:
+    """Return the factors other than the ratio that differ along a curve, with their values."""
+    mine = [ratio] if _was_set(frame, ratio) else []
+    return pooling.differing_factors(frames.usable(frame), [*keys, *mine])
 
 
 def points(frame: pd.DataFrame, factors: Sequence[str], options: Mapping[str, Any]) -> list[str]:
-    """Return the column in which the points of a curve differ: the ratio, or what changes it."""
+    """Return the column that distinguishes the points of a curve: the ratio, or what changes it."""
     ratio = options["ratio"]
     frames.factors(frame, [ratio, *factors])
-    if was_set(frame, ratio):
+    if _was_set(frame, ratio):
         return [ratio]
-    moving = along(frame, factors, ratio)
+    moving = _varied_along(frame, factors, ratio)
     # the factor with most values makes most points
     return sorted(moving, key=lambda name: -len(moving[name]))[:1]
 
 
-def was_set(frame: pd.DataFrame, ratio: str) -> bool:
-    """Return True if the ratio is a factor, False if it was measured."""
+def _was_set(frame: pd.DataFrame, ratio: str) -> bool:
+    """Return True if the ratio is a factor (or the frame has no `config`), False if measured."""
     return CONFIG not in frame.columns or pooling.is_factor(frame, ratio)
 
 

@@ -1,7 +1,7 @@
 """Add up parallel streams' interim results over the time in which all of them run.
 
-A stream's data up to time t is interpolated linearly between its interim results. The sum is exact:
-it changes only where some stream's interval ends.
+A stream's data up to time t is interpolated linearly between its interim results. The sum loses
+nothing: its rate changes only where some stream's interval begins or ends.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ GAP = 0.1
 CLOCK_S = 0.005
 """Allowed gap in seconds for short intervals: netperf prints milliseconds."""
 
-OF_AN_INTERVAL = ("ending_s", "interval_s")
-"""Columns of an interim result that are neither factor nor rate."""
+OF_AN_INTERVAL = ("stream", "ending_s", "interval_s")
+"""Columns that distinguish interim results within a run, and are no factors."""
 
 _Curve = tuple[np.ndarray, np.ndarray]
 """A stream's times in s, and its data up to each in Mbit."""
@@ -38,10 +38,11 @@ def aggregate(
     Args:
         intervals: A row for each interim result, with `ending_s` (since 1970), `interval_s`, the
             rate, and the columns that distinguish streams.
-        of: The rate.
+        of: The rate to add up.
         stream: Columns that distinguish the streams. Without a column `stream` the runs are the
             streams (column `run`), as for netperf programs that ran side by side and were imported.
-        step: Seconds of a step, the last one shorter; by default a row wherever the sum changes.
+        step: Length of a row in seconds (the last may be shorter). By default a row begins
+            wherever the sum changes.
 
     Returns:
         `start_s` and `end_s` (seconds of the window, from 0), the rate and `streams`. `attrs` has
@@ -127,16 +128,16 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
 
     Returns:
         A row for each run: `run`, `attempt`, the factors, `streams`, `highest_average_mbps`,
-        `start_s` and `end_s` of the window (since all streams ran), `start_skew_s` and
-        `end_skew_s`. `attrs["left_out"]` maps the number of a run without one to the reason.
+        `start_s` and `end_s` of the window (seconds after the last stream started), `start_skew_s`
+        and `end_skew_s`. `attrs["left_out"]` maps each run without a highest average to the reason.
 
     Raises:
-        DataError: No run has a highest average; the message has the first one's reason.
+        DataError: No run has a highest average; the message has the reason of the first run.
     """
     rates = frames.column(intervals, "throughput").column
     keys = [name for name in ("run", "attempt") if name in intervals.columns]
     frames.factors(intervals, "run")
-    names = [n for n in frames.varied(intervals) if n not in (*OF_AN_INTERVAL, "stream")]
+    names = [n for n in frames.varied(intervals) if n not in OF_AN_INTERVAL]
     rows = []
     left_out: dict[int, str] = {}
     for key, part in frames.groups(of_ok_runs(intervals), keys):
@@ -169,7 +170,10 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
 def with_highest_averages(
     runs: pd.DataFrame, intervals: pd.DataFrame, seconds: float | None = None
 ) -> pd.DataFrame:
-    """Add the column `highest_average_mbps` to a frame of runs."""
+    """Add the column `highest_average_mbps` to a frame of runs.
+
+    It is NaN for a run without one; `attrs["partial"]` then has a note with the reason.
+    """
     averages = highest_averages(intervals, seconds)
     left_out = {run: f"run {run}: {why}" for run, why in averages.attrs["left_out"].items()}
     columns = ["run", "attempt", "highest_average_mbps"]
@@ -186,7 +190,7 @@ def with_highest_averages(
 
 
 def of_ok_runs(intervals: pd.DataFrame) -> pd.DataFrame:
-    """Return the interim results of runs that count. Raises DataError if there are none."""
+    """Return the interim results of each run's last ok attempt; DataError if there are none."""
     rows = intervals
     if "status" in rows.columns:
         rows = rows[rows["status"] == "ok"]
@@ -202,7 +206,7 @@ def _curves(
     column: str,
     stream: str | Sequence[str],
 ) -> list[_Curve]:
-    """Return each stream's cumulated data against time."""
+    """Return each stream's cumulative data against time."""
     if stream == "stream" and "stream" not in intervals.columns and "run" in intervals.columns:
         stream = "run"
     keys = frames.factors(intervals, stream)

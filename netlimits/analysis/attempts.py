@@ -1,4 +1,4 @@
-"""Which attempt of a run counts: its last one with an outcome that recorded no profile."""
+"""Select the attempt of each run that counts: the last with an outcome and without a profile."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from netlimits.metrics import PROFILE_COLUMN, PROFILED
 from netlimits.model import OUTCOMES
 
 
-def counted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the attempts without those that recorded a profile, and without profiles' columns."""
+def without_profiled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Remove the attempts that recorded a profile, and the columns of profiles."""
     if PROFILED not in frame.columns:
         return frame
     names = [name for name in frame.columns if not _of_profile(name)]
@@ -30,17 +30,17 @@ def _of_profile(name: Hashable) -> bool:
 
 
 def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the last attempt of each run that has an outcome, or else its last attempt.
+    """Return each run's last attempt with an outcome, or its last attempt if none has one.
 
     Raises DataError if an attempt occurs twice, as in joined campaigns without a column `campaign`.
     """
-    frame = counted(frame)
+    frame = without_profiled(frame)
     if not {"run", "attempt"} <= set(frame.columns) or not (frame["attempt"] > 1).any():
         return frame
     several = _several(frame)
     if not several.any():
         return frame
-    frame = frame.reset_index(drop=True)  # frames put together repeat their index
+    frame = frame.reset_index(drop=True)  # concatenated frames repeat index labels
     repeated = frame[several]  # usually only a few rows
     if repeated.duplicated([*_run(frame), "attempt"]).any():
         raise DataError(
@@ -54,7 +54,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     last, first = groups.idxmax().to_numpy(), groups.head(1).index.to_numpy()
     places = np.arange(len(frame))
     places[repeated.index] = -1
-    places[last] = first  # a run stands where its first attempt stood
+    places[last] = first  # the row takes the place of the run's first attempt
     kept = np.flatnonzero(places >= 0)
     if (np.diff(places[kept]) < 0).any():
         kept = kept[np.argsort(places[kept])]
@@ -62,8 +62,8 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return `last_attempts`, and empty the given frame, so that no column is in memory twice."""
-    frame = counted(frame)
+    """Return `last_attempts(frame)`; empty `frame` meanwhile, to keep one copy of each column."""
+    frame = without_profiled(frame)
     names = [name for name in ("campaign", "run", "attempt", "status") if name in frame.columns]
     numbered = frame[names].reset_index(drop=True)
     last = last_attempts(numbered)

@@ -4,7 +4,7 @@
 the other end interrupts*, in the order of the trace; the sender's pure ACKs and control packets
 neither count nor interrupt. The sender is the end that sent more bytes of data (the server if
 equal). The requester opened the connection or, if that is not in the trace, sent data first. A
-transaction starts with its first data after the other's.
+transaction starts with the requester's first data after data of the other end.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataFrame
     Raises:
         DataError: The trace has no data segment.
     """
-    runs = _runs(packets, "segment", first_transaction)
-    if runs.empty:
+    segments = _burst_packets(packets, "segment", first_transaction)
+    if segments.empty:
         raise DataError("the trace has no data segments, so there are no bursts")
     return _collapse(
-        runs,
+        segments,
         segments=("length_bytes", "size"),
         bytes=("length_bytes", "sum"),
         seq_start=("seq_start", "min"),
@@ -62,15 +62,16 @@ def ack_bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataF
         first_transaction: Number of the trace's first transaction.
 
     Returns:
-        The columns of `bursts` without the segments', and `acks` and `acked_bytes`: the bytes that
-        they acknowledge and nothing before them did (missing if unknown for the trace's first).
+        The columns of `bursts`, with `acks` and `acked_bytes` instead of `segments`, `bytes`,
+        `seq_start` and `seq_end`. `acked_bytes` are the newly acknowledged bytes (NaN if the trace
+        does not show what had been acknowledged before its first ACK).
     """
-    runs = _runs(packets, "ack", first_transaction)
-    return _collapse(runs, acks=("length_bytes", "size"), acked_bytes=("acked", _sum))
+    acks = _burst_packets(packets, "ack", first_transaction)
+    return _collapse(acks, acks=("length_bytes", "size"), acked_bytes=("acked", _sum_or_nan))
 
 
 def first_of_transactions(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the first burst of each transaction: what is sent before the first ACK arrives."""
+    """Return the first burst of each transaction, which is sent before the first ACK arrives."""
     return table[table["burst"] == 1].reset_index(drop=True)
 
 
@@ -81,7 +82,7 @@ def over_transactions(
 
     Args:
         packets: The frame of `trace`, or several with a column `run` and the factors
-            (`campaign.traces()`). The connection with most data counts of each run.
+            (`campaign.traces()`). Only the connection with the most data of each run counts.
         series: Factors whose combinations are summarized.
         first_transaction: Number of each trace's first transaction.
 
@@ -119,7 +120,7 @@ def burst_sizes(table: pd.DataFrame) -> pd.DataFrame:
         `size`, `bursts`, `share_pct` and `cumulative_pct`.
 
     Raises:
-        DataError: The frame is empty or another one.
+        DataError: The frame is empty, or is not one of bursts.
     """
     size = "segments" if "segments" in table else "acks"
     if size not in table or table.empty:
@@ -161,21 +162,21 @@ def _ends(packets: pd.DataFrame) -> pd.Series[str]:
     return packets["source"] + " " + packets["source_port"].astype(str)
 
 
-def _runs(packets: pd.DataFrame, kind: str, first: int) -> pd.DataFrame:
-    """Return the packets of bursts of `kind`, each with its transaction and burst."""
+def _burst_packets(packets: pd.DataFrame, kind: str, first: int) -> pd.DataFrame:
+    """Return the packets of all bursts of `kind`, with their `transaction` and `burst`."""
     frame = packets.reset_index(drop=True)
     frame = frame.assign(row=frame.index, end=_ends(frame)).merge(
         roles(frame), on="connection", validate="many_to_one"
     )
     parts = [
-        _connection(rows.sort_values("row"), kind, first)
+        _connection_bursts(rows.sort_values("row"), kind, first)
         for _, rows in frame.groupby("connection", sort=True)
     ]
     return pd.concat(parts).sort_values("row")
 
 
-def _connection(rows: pd.DataFrame, kind: str, first: int) -> pd.DataFrame:
-    """Do the work of `_runs` for the packets of one connection, in order."""
+def _connection_bursts(rows: pd.DataFrame, kind: str, first: int) -> pd.DataFrame:
+    """Return the packets of one connection's bursts, given all its packets in order."""
     sending = rows["end"] == rows["sender"]
     data = rows["length_bytes"] > 0
     asks = (rows["end"] == rows["requester"])[data]
@@ -195,14 +196,14 @@ def _connection(rows: pd.DataFrame, kind: str, first: int) -> pd.DataFrame:
 
 
 def _opening(rows: pd.DataFrame, sent: pd.Series[bool]) -> pd.Series[bool]:
-    """Mark the packets of a handshake in the trace: its ACK acknowledges no data."""
+    """Mark the packets of a handshake in the trace, whose ACK acknowledges no data."""
     opened = bool(rows["flags"].str.contains("S", regex=False).any())
     return ~sent.cummax() & opened
 
 
-def _collapse(runs: pd.DataFrame, **columns: tuple[str, object]) -> pd.DataFrame:
-    """Return a row for each burst of `_runs`, in the order of its first packet."""
-    table = runs.groupby(KEYS, sort=False).agg(
+def _collapse(packets: pd.DataFrame, **columns: tuple[str, object]) -> pd.DataFrame:
+    """Return a row for each burst, in the order of their first packets."""
+    table = packets.groupby(KEYS, sort=False).agg(
         source=("source", "first"),
         source_port=("source_port", "first"),
         start_s=("time_s", "first"),
@@ -214,5 +215,5 @@ def _collapse(runs: pd.DataFrame, **columns: tuple[str, object]) -> pd.DataFrame
     return table.reset_index().sort_values("first", ignore_index=True)
 
 
-def _sum(values: pd.Series[float]) -> float:
+def _sum_or_nan(values: pd.Series[float]) -> float:
     return float(values.sum()) if values.notna().all() else np.nan

@@ -1,4 +1,4 @@
-"""Notes that a reader of figures must know: runs left out or disturbed, losses, shared CPUs."""
+"""Notes that qualify the figures: runs left out or disturbed, losses, shared CPUs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED, PROFILED
 from netlimits.model import tally_of_runs
 
 LOSS = 0.001
-"""Share of lost packets above which a note names the divisor of the receiver's figures."""
+"""Share of lost packets above which a run counts as one with losses."""
 
 OTHERS = ("local_other_cpu_pct", "remote_other_cpu_pct")
 
@@ -24,7 +24,7 @@ SHARED_KERNEL = "CPU figures are those of one machine: both roles ran on one ker
 
 
 WHOLE = 0.99
-"""Share of a run's time from which on a window counts as all of it."""
+"""Minimum share of a run's time at which a window counts as the whole run."""
 
 SENT = frozenset(("local_send_throughput_mbps", "remote_send_throughput_mbps"))
 ARRIVED = frozenset(
@@ -49,7 +49,7 @@ def notes(runs: Runs, columns: Iterable[str]) -> tuple[str, ...]:
     if {*columns} & SENT and {*columns} & ARRIVED:
         sentences += filter(None, [windows(runs)])
     if {"paced_by", frames.AGGREGATED} & {*runs.columns}:
-        some = _of(sketches.sketched(runs), ("paced_by", frames.AGGREGATED))
+        some = _select(sketches.sketched(runs), ("paced_by", frames.AGGREGATED))
         sentences += _of_rows(frames.usable(some))
     return tuple(sentences)
 
@@ -91,7 +91,7 @@ def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple
 
 
 def _of_cpu(runs: Runs, columns: Iterable[str]) -> Iterator[str]:
-    """Yield notes on columns of CPU time: shared CPUs, and what they are divided by."""
+    """Yield notes on columns of CPU time: CPUs that both roles share, and losses."""
     columns = [*columns]
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
     if of_cpu and "shared_kernel" in runs.columns and _shared(runs):
@@ -107,9 +107,9 @@ def _shared(runs: Runs) -> bool:
     return bool((runs["shared_kernel"] == True).any())  # noqa: E712 - None counts as no
 
 
-def _of(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """Return these columns, as far as present, and those that say which runs count."""
-    names = {*columns, *frames.TELLING, PROFILED}
+def _select(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """Return these columns, if present, and those that decide which runs count."""
+    names = {*columns, *frames.RUN_COLUMNS, PROFILED}
     return frame[[name for name in frame.columns if name in names]]
 
 
@@ -117,7 +117,7 @@ def _figures(runs: Runs, *columns: str) -> pd.DataFrame:
     """Return these columns of the ok runs as numbers."""
     if isinstance(runs, Relation):
         return streams.figures(runs, columns)
-    last = attempts.last_attempts(_of(runs, columns))
+    last = attempts.last_attempts(_select(runs, columns))
     ok = last[last["status"] == "ok"] if "status" in last.columns else last
     figures: pd.DataFrame = ok[[*columns]].apply(pd.to_numeric, errors="coerce")
     return figures
@@ -144,7 +144,7 @@ def windows(runs: Runs) -> str:
 def losses(runs: Runs) -> str:
     """Return how many runs lost more than LOSS, as "2 of 6 runs lost packets"; "" for none.
 
-    TCP resends what it loses, so its difference between sent and received was only delayed.
+    TCP runs do not count: TCP resends what it loses, so data not yet received is only late.
     """
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
     mss = "transport_mss_bytes"
@@ -169,9 +169,9 @@ def sessions(runs: Runs) -> str:
         return _sessions(len(breaks) + 1, max(breaks)) if breaks else ""
     if runs["started"].dtype.kind != "M":
         return ""
-    runs = _of(runs, ("started", "duration_s"))
+    runs = _select(runs, ("started", "duration_s"))
     seconds = runs["duration_s"].astype(float)
-    if "status" in runs.columns:  # of a run that was cut off nobody knows more than its start
+    if "status" in runs.columns:  # an interrupted run has no known end, so its start counts
         seconds = seconds.mask(seconds.isna() & (runs["status"] == "interrupted"), 0.0)
     timed = runs.assign(duration_s=seconds).dropna(subset=["started", "duration_s"])
     if not timed["started"].is_monotonic_increasing:
@@ -222,7 +222,7 @@ def other_programs(runs: Runs) -> str:
 
 
 def covered(runs: Runs) -> str:
-    """Note how many ok runs have a throughput over part of the time; "" for none."""
+    """Note how many ok runs have a throughput over part of their time only; "" for none."""
     if "covered_pct" not in runs.columns:
         return ""
     shares = _figures(runs, "covered_pct")["covered_pct"]
@@ -230,6 +230,6 @@ def covered(runs: Runs) -> str:
     if some.empty:
         return ""
     return (
-        f"in {len(some)} of {len(shares)} runs the throughput is of a part of the time, down to "
-        f"{some.min():.0f} %, in which data of all streams arrived (covered_pct)"
+        f"in {len(some)} of {len(shares)} runs the throughput covers only the part of the time in "
+        f"which data of all streams arrived, down to {some.min():.0f} % (covered_pct)"
     )

@@ -51,25 +51,26 @@ def compare(
 ) -> pd.DataFrame:
     """Compare each configuration's metrics `before` and `after`.
 
-    Each campaign is a session. Several sessions of a side have a column `campaign`
-    (`netlimits.joined`) and are the unit. With one session a side no verdict is better or worse,
-    unless `sessions_differ_by` bounds how much two sessions differ.
+    Each campaign is a session. A side of several sessions has a column `campaign`
+    (`netlimits.joined`), and each session then counts as one value. With one session a side no
+    verdict is better or worse, unless `sessions_differ_by` bounds how much two sessions differ.
 
     Args:
         before: A row for each run, or a relation (`campaign.relation()`). `netlimits.compare` also
             takes a campaign, and the path of a results folder or of a file of runs.
-        after: The same of the other side.
+        after: Runs of the other side, in the same form.
         of: Metrics, by default those of a default table.
         threshold: The smallest difference that matters, as a share.
-        confidence: Of the intervals.
+        confidence: Confidence level of the intervals.
         among: Columns that may be factors, if known.
         paired: True if both sides share their blocks; ratios are then taken within blocks.
         called: Names of the sides in notes.
-        sessions_differ_by: By which share two sessions differ at most without any change.
+        sessions_differ_by: Upper bound, as a share, on how much two sessions differ although
+            nothing was changed.
 
     Returns:
-        A row for each configuration and metric: the factors (with a trailing `_` if the name is one
-        of the others); `metric`; `before` and `after`, means of the ok runs in the metric's unit;
+        A row for each configuration and metric: the factors (with a trailing `_` if another column
+        has the name); `metric`; `before` and `after`, means of the ok runs in the metric's unit;
         `ratio` (above 1 is better, also where lower is better) with `low`, `high` and `p`;
         `n_before` and `n_after` (runs with the metric), `ok_before` and `ok_after`, `of_before` and
         `of_after` (runs with an outcome); `verdict`; `runs` of each side that would decide an
@@ -120,17 +121,17 @@ def compare(
         )
     cautions = [*remarks.few(rows, unit), *remarks.mixed_kinds(rows, metrics, factors, called)]
     cautions += remarks.dependent_runs(rows, metrics, called)
-    chances = [row["p"] for row in rows if not math.isnan(row["p"])]
-    discovered = contrasts.discovered(chances, FALSE_DISCOVERIES)
+    p_values = [row["p"] for row in rows if not math.isnan(row["p"])]
+    p_limit = contrasts.significance_threshold(p_values, FALSE_DISCOVERIES)
     better = {metric.name: metric.better for metric in metrics}
     lost = survivors.beyond_chance([row for row in rows if not row["verdict"]], FALSE_DISCOVERIES)
     ended = list(remarks.ended(rows, lost, factors, called))
     for row in rows:
         trimmed = row.pop("trimmed", None)
         if not row["verdict"]:
-            limits = (better[row["metric"]], threshold, discovered)
+            limits = (better[row["metric"]], threshold, p_limit)
             row["verdict"] = verdicts.verdict(row, limits, unit, trimmed, row["key"] in lost)
-        row["runs"] = verdicts.runs_to_decide(row, threshold, len(chances), unit)
+        row["runs"] = verdicts.runs_to_decide(row, threshold, len(p_values), unit)
     headings = wording.headings(factors, _OURS)
     table = pd.DataFrame(
         [{**dict(zip(headings, row.pop("key"), strict=True)), **row} for row in rows]
@@ -138,7 +139,7 @@ def compare(
     table.attrs["factors"] = headings
     gaps = sides.gaps(grids, ok, factors, called)
     how = sessions.notes(unit, called) if unit else remarks.INTERLEAVED
-    about_verdicts = remarks.verdict_notes(len(chances), threshold, how)
+    about_verdicts = remarks.verdict_notes(len(p_values), threshold, how)
     some = [
         (name, runs if isinstance(runs, Relation) else side)
         for name, runs, side in zip(called, runs_of, good, strict=True)
@@ -150,7 +151,7 @@ def compare(
 
 
 def _sessions(runs: tuple[Runs, Runs], differ_by: float | None) -> Sessions:
-    """Return the number of sessions of each side. Raises DataError for an invalid bound."""
+    """Return the sessions of both sides with their bound. Raises DataError if it is invalid."""
     if differ_by is not None and not 0 < differ_by < 1:
         raise DataError(f"sessions_differ_by: it must be between 0 and 1, not {differ_by}")
     first, second = map(sessions.number, runs)
@@ -176,7 +177,7 @@ def duet(
         frame: The runs of both sides, with the column `side`, or a relation.
         of: Metrics, by default those of a default table.
         threshold: The smallest difference that matters, as a share.
-        confidence: Of the intervals.
+        confidence: Confidence level of the intervals.
         among: Columns that may be factors, if known.
         called: Values of `side`.
 
@@ -207,7 +208,7 @@ def duet(
 
 
 def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
-    names = [of] if isinstance(of, str) else list(of)
+    names = frames.as_list(of)
     metrics = [frames.column(frame, name) for name in names or defaults.metrics(frame)]
     for metric in metrics if names else ():
         if not metric.better:
@@ -225,8 +226,8 @@ def _row(
 ) -> dict[str, Any]:
     """Return the row of a metric and configuration.
 
-    `unit` is None for a duet. If fewer runs of `before` ended ok, `trimmed` is the contrast with
-    some of the runs of `after`.
+    `unit` is None for a duet. If a smaller share of the runs of `before` ended ok, `trimmed` is the
+    contrast with only the best runs of `after`.
     """
     known = [~np.isnan(each.values) for each in runs]
     samples = [each.values[here] for each, here in zip(runs, known, strict=True)]
@@ -235,8 +236,8 @@ def _row(
         for each, here in zip(runs, known, strict=True)
     ]
     means = [float(sample.mean()) if len(sample) else math.nan for sample in samples]
-    turned = metric.better == "lower"
-    contrast = _contrast(samples, confidence, places, unit, turned=turned)
+    inverted = metric.better == "lower"
+    contrast = _contrast(samples, confidence, places, unit, inverted=inverted)
     ok = [len(each.values) for each in runs]
     row: dict[str, Any] = {
         "key": key,
@@ -258,11 +259,11 @@ def _row(
         "kinds": [intervals.of_several_kinds(sample) for sample in samples],
         "verdict": RECOVERED if not ok[0] else "" if ok[1] else FAILED,
     }
-    if survivors.side(row) == 0:  # compare with as few runs of after
-        kept = survivors.trimmed(row, samples[1], metric.better)
+    if survivors.fewer_side(row) == 0:  # compare again, with only the best runs of after
+        kept = survivors.best_runs(row, samples[1], metric.better)
         some = [samples[0], samples[1][kept]]
         kept_places = [places[0], places[1][kept]]
-        row["trimmed"] = _contrast(some, confidence, kept_places, unit, turned=turned)
+        row["trimmed"] = _contrast(some, confidence, kept_places, unit, inverted=inverted)
     return row
 
 
@@ -271,7 +272,7 @@ _OURS = (
     *("n_before", "n_after", "ok_before", "ok_after", "of_before", "of_after"),
     *("blocks", "verdict", "runs", "statistic"),
 )
-"""Columns of a comparison other than the factors, and the column that marks a summary."""
+"""Columns of a comparison other than the factors, and `statistic`, which marks a summary."""
 
 
 def _contrast(
@@ -280,10 +281,10 @@ def _contrast(
     places: Sequence[np.ndarray],
     unit: Sessions | None,
     *,
-    turned: bool,
+    inverted: bool,
 ) -> Contrast:
-    """Return the ratio of after to before, or of before to after if `turned`."""
-    order = (0, 1) if turned else (1, 0)
+    """Return the ratio of after to before, or of before to after if `inverted`."""
+    order = (0, 1) if inverted else (1, 0)
     top, bottom = (samples[side] for side in order)
     of_top, of_bottom = (places[side] for side in order)
     none = (math.nan, math.nan, math.nan, contrasts.NONE)
@@ -293,7 +294,7 @@ def _contrast(
             value = float(top.mean() / bottom.mean())
         return Contrast(value, *none, len(samples[0]))
     if unit is None:
-        if not _shared(places):  # never paired, so never two samples either
+        if not _shared(places):  # no pairs, and Welch's t is for independent sides only
             return Contrast(float(top.mean() / bottom.mean()), *none, 0)
         return contrasts.ratio(top, bottom, (of_top, of_bottom), confidence=share)
     if unit.several:

@@ -6,9 +6,9 @@ size)². The intervals are a delete-a-block jackknife (Tukey 1958); runs without
 standard errors (HC3, MacKinnon and White 1985). The condition number is that of the weighted design
 with columns of unit length (Belsley, Kuh and Welsch 1980), who call figures above 30 harmful.
 
-The straight line is tested if three or more sizes were repeated: the means of the sizes'
-logarithms, less their blocks' effects, with a variance for each size (Welch 1951, James 1951;
-critical values by Johansen 1980), because one noisy size would else look like a misfit.
+If three or more sizes were repeated, a test compares the sizes' mean logarithms, adjusted for block
+effects, with the straight line. Each size has its own variance (Welch 1951, James 1951; critical
+values by Johansen 1980), because otherwise one noisy size would look like a misfit.
 `benchmarks/coverage.py` prints the rate of false alarms.
 """
 
@@ -30,14 +30,16 @@ from netlimits.metrics import metric
 HARMFUL = 30.0
 TIME_PER_SEND = "time_per_send"
 UNFIT = 0.05
-"""The p-value of the test for lack of fit up to which a note rejects the straight line."""
+"""Largest p-value of the test for lack of fit at which a note rejects the straight line."""
 STEPS = 4
 """Iterations of variances and line; more change nothing."""
 FEW_BLOCKS = (
     f"intervals are wide: a jackknife of fewer than {ENOUGH} blocks; `netlimits extend` adds blocks"
 )
 LEAST = 0.3
-"""Minimum of a size's variance, as a share of the sizes' median, and of its degrees of freedom."""
+"""Minimum of a size's variance, as a share of the median variance of all sizes.
+
+It is also the minimum of a size's degrees of freedom, as a share of its number of runs less one."""
 
 
 def cost(
@@ -56,7 +58,7 @@ def cost(
         size: Factor with the bytes of data in a packet (`mss` for TCP without segmentation
             offload).
         series: Factors whose combinations are fitted separately.
-        confidence: Of the intervals.
+        confidence: Confidence level of the intervals.
         pool: Factors that may differ within a fit.
 
     Returns:
@@ -67,9 +69,9 @@ def cost(
         DataError: The data cannot separate the two costs: one size only, sizes too similar, too few
             runs, or a single run that decides one of them.
     """
-    names = [of] if isinstance(of, str) else list(of)
-    frame, (keys, (size,), meant) = frames.resolve(frame, series, size, pool)
-    pooling.refuse(frames.usable(frame), [*keys, size], meant)
+    names = frames.as_list(of)
+    frame, (keys, (size,), pooled) = frames.resolve(frame, series, size, pool)
+    pooling.refuse(frames.usable(frame), [*keys, size], pooled)
     rows = []
     unfit = []
     few = False
@@ -134,7 +136,7 @@ def _numbered(blocks: pd.Series[Any] | None) -> np.ndarray | None:
 
 
 def _dependence_notes(times: pd.DataFrame, size: str, about: str) -> Iterator[str]:
-    """Yield a note if consecutive blocks are dependent, which no interval allows for."""
+    """Yield a note if consecutive blocks depend on each other, since the intervals ignore that."""
     order = dependence.order(times)
     values = times["ns"].to_numpy()
     sizes = times.groupby(size, sort=False).indices.values()
@@ -148,7 +150,7 @@ def _dependence_notes(times: pd.DataFrame, size: str, about: str) -> Iterator[st
 
 
 def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None = None) -> float:
-    """Return the p-value of time per packet not being a straight line in size; NaN if unknown."""
+    """Return the p-value that time per packet is a straight line in size; NaN if untestable."""
     from scipy.stats import f
 
     blocks = np.zeros(len(kib), int) if blocks is None else blocks
@@ -203,8 +205,9 @@ def _effects(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return the sizes' effects next to the blocks', their information, and degrees of freedom.
 
-    The model is log t ~ size + block, with a variance for each size, at least LEAST of their
-    median. Half of it is added to each mean of logarithms. None if runs do not differ at all.
+    The model is log t ~ size + block, with a variance for each size. Half of that variance is added
+    to the size's mean logarithm, because the logarithm of a mean exceeds the mean of logarithms by
+    about that much. Return None if runs do not differ at all.
     """
     sizes, counts = int(place.max()) + 1, np.bincount(place)
     table = np.zeros((int(block.max()) + 1, sizes))
@@ -220,7 +223,8 @@ def _effects(
         level = np.bincount(block, each * logs) / of_blocks
         effects = unknown @ np.bincount(place, each * (logs - level[block]))
         own = logs - effects[place] - (level - shares @ effects)[block]
-        # a run's leverage: its size's effect relative to its block's level, and the level
+        # a run's leverage is the variance of its fitted value: that of its size's effect less the
+        # mean effect in its block, plus that of the block's level
         cross = unknown @ shares.T
         lever = np.diag(unknown)[place] - 2 * cross[place, block]
         lever += np.einsum("bi,ib->b", shares, cross)[block] + 1 / of_blocks[block]
@@ -234,17 +238,19 @@ def _effects(
 
 
 def _unfit(p: float) -> str:
-    chance = f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
     return (
-        f"the intervals do not hold, because a straight line does not fit (lack of fit, {chance}): "
-        "there are more costs than those of a packet and a byte"
+        "the intervals do not hold, because a straight line does not fit (lack of fit, "
+        f"{wording.p_value(p)}): there are more costs than those of a packet and a byte"
     )
 
 
 def _fit(
     kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None, confidence: float, about: str
 ) -> dict[str, Any]:
-    """Return the weighted fit of ns on 1 and kib. Raises DataError if it would mean nothing."""
+    """Return the weighted fit of ns on 1 and kib.
+
+    Raises DataError if the data cannot separate the two costs.
+    """
     sizes, place = np.unique(kib, return_inverse=True)
     if len(sizes) < 2:
         raise DataError(
@@ -296,7 +302,7 @@ def _fit(
 
 
 def _leave_one_out(design: np.ndarray, shares: np.ndarray, blocks: np.ndarray) -> np.ndarray | None:
-    """Return both costs without each block; None if the rest of some has one size only."""
+    """Return both costs without each block; None if some rest cannot separate the two."""
     order = np.argsort(blocks, kind="stable")
     starts = np.flatnonzero(np.diff(blocks[order], prepend=-1))
     products = design[order][:, :, None] * design[order][:, None, :]
@@ -312,7 +318,7 @@ def _leave_one_out(design: np.ndarray, shares: np.ndarray, blocks: np.ndarray) -
 
 
 def _notes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the notes; with losses also that both sides' cost is per packet sent, as netperf's."""
+    """Return the caveats; the one on losses is replaced, since the cost here is per packet."""
     notes = list(caveats.notes(frame, [f"_{name}_" for name in names]))
     if any(name.startswith("remote") for name in names) and (lossy := caveats.losses(frame)):
         notes = [note for note in notes if lossy not in note]

@@ -22,11 +22,14 @@ TABLES = (*HEADLINES, *DIRECTIONS, *BESIDE)
 """The metrics of a default table, as far as the runs have them."""
 
 SWEEP = 5
-"""Minimum number of sizes for a curve over them, instead of percentiles of each."""
+"""Minimum number of values of the row factor for a curve over it instead of percentiles."""
 
 
 def metrics(frame: pd.DataFrame) -> list[str]:
-    """Return the metrics of a default table. Raises DataError if there is none, or no ok run."""
+    """Return the metrics of a default table, or else the first three that the runs have.
+
+    Raises DataError if there is no metric, or no ok run.
+    """
     runs = frames.usable(frame)
     measured = frames.measured(runs)
     directions = DIRECTIONS if frames.direction(runs) in ("both", "") else ()
@@ -43,8 +46,11 @@ def metrics(frame: pd.DataFrame) -> list[str]:
 
 
 def layout(frame: pd.DataFrame) -> tuple[str | None, list[str]]:
-    """Return the row factor, and the column factors that distinguish all runs."""
-    varied = pooling.left_out(attempts.with_outcome(frame), [])
+    """Return the row factor, and the other factors that distinguish the runs, as columns.
+
+    Rows are the numeric factor with the most values, or else the factor with the most.
+    """
+    varied = pooling.differing_factors(attempts.with_outcome(frame), [])
     if not varied:
         return None, []
     numeric = {name: all(map(pd.api.types.is_number, varied[name])) for name in varied}
@@ -71,7 +77,7 @@ def chart(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def _known(runs: pd.DataFrame, name: str) -> bool:
-    """Return True if every run of some kind has the metric."""
+    """Return True if at least one run has a value of the metric."""
     try:
         return bool(runs[frames.column(runs, name).column].notna().any())
     except DataError:

@@ -35,11 +35,11 @@ LIMITED_BY = "limited_by"
 SHOWN = 20
 """Maximum number of metrics in an error."""
 
-TELLING = ("campaign", "config", "run", "attempt", "status", "reason")
-"""Columns that say which configuration a run belongs to, and whether it counts."""
+RUN_COLUMNS = ("campaign", "config", "run", "attempt", "status", "reason")
+"""Columns that identify a run and its configuration, and decide whether it counts."""
 
 PROCESS_CPU = ("local_process_cpu_pct", "remote_process_cpu_pct")
-"""CPU of one process, which each tool reports under a name of its own."""
+"""Columns with the CPU of the tool's process, which each tool reports under its own name."""
 
 
 def usable(frame: pd.DataFrame) -> pd.DataFrame:
@@ -62,7 +62,10 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of a table of unknown origin that count."""
+    """Return the runs that count of a table that no campaign wrote.
+
+    Raises DataError if no column is a metric, or a throughput is below 0.
+    """
     if not {metric.column for metric in known()} & {*frame.columns}:
         raise DataError(
             "no column is a metric, such as throughput_mbps; say which one is: --metric "
@@ -76,7 +79,10 @@ def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def ok(frame: pd.DataFrame) -> np.ndarray:
-    """Return which of the last attempts are ok, a bool for each row; all without `status`."""
+    """Return a mask of the rows that are ok (all rows without a column `status`).
+
+    Raises DataError if there is none.
+    """
     if not len(frame):
         raise DataError("there are no runs in this frame")
     if "status" not in frame.columns:
@@ -130,9 +136,9 @@ def weights(runs: pd.DataFrame) -> pd.Series[Any]:
 def column(frame: pd.DataFrame, name: str) -> Metric:
     """Find a metric in a frame.
 
-    Without a service demand or CPU figure of our own (imported results), netperf's replaces it,
-    which is computed by the same formula, and its title says so. A process's CPU is found under any
-    tool's own name; `usable` copies it into the column.
+    Imported results may lack a service demand or CPU figure that netlimits measures. The figure
+    that netperf reports, by the same formula, then replaces it, and its title says so. A process's
+    CPU is found under any tool's own name; `usable` copies it into the column.
 
     Args:
         frame: A row for each run.
@@ -176,16 +182,19 @@ def metric_for(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
 
 
 def direction(frame: pd.DataFrame) -> Direction:
-    """Return the direction of the runs' data by their columns, "" if the runs differ."""
+    """Return the direction of the runs' data by their columns, "" if the runs differ.
 
-    def counted(column: str) -> pd.Series[bool]:
+    It is "send" if no column tells.
+    """
+
+    def above_zero(column: str) -> pd.Series[bool]:
         if column not in frame.columns:
             return pd.Series(False, index=frame.index)
         return pd.to_numeric(frame[column], errors="coerce") > 0
 
-    answered = counted("transaction_rate_tps")
-    back = counted("local_recv_throughput_mbps") | counted("remote_send_throughput_mbps")
-    forth = counted("local_send_throughput_mbps") | counted("remote_recv_throughput_mbps")
+    answered = above_zero("transaction_rate_tps")
+    back = above_zero("local_recv_throughput_mbps") | above_zero("remote_send_throughput_mbps")
+    forth = above_zero("local_send_throughput_mbps") | above_zero("remote_recv_throughput_mbps")
     kinds: list[tuple[Direction, pd.Series[bool]]] = [
         ("rr", answered),
         ("both", ~answered & back & forth),
@@ -199,7 +208,7 @@ def direction(frame: pd.DataFrame) -> Direction:
 
 
 def sent(frame: pd.DataFrame) -> str:
-    """Return the sender's rate: the client's, or the server's in a reversed test."""
+    """Return the name of the sender's rate: the client's, or the server's in a reversed test."""
     return "remote_send_throughput" if direction(frame) == "recv" else "local_send_throughput"
 
 
@@ -230,18 +239,23 @@ def varied(frame: pd.DataFrame) -> list[str]:
 
 
 def labelled(frame: pd.DataFrame, *others: str) -> pd.DataFrame:
-    """Return the columns that distinguish runs, and `others`, without the other metrics."""
-    names = {*varied(frame), *TELLING, *others}
+    """Return the frame's factors, RUN_COLUMNS and `others`."""
+    names = {*varied(frame), *RUN_COLUMNS, *others}
     return frame[[name for name in frame.columns if name in names]]
 
 
 def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:
     """Return `names` as a list. Raises DataError with the factors for a name that is no column."""
-    chosen = [names] if isinstance(names, str) else list(names or ())
+    chosen = as_list(names)
     for name in chosen:
         if name not in frame.columns:
             raise DataError(f"no factor {name!r} here; factors: {wording.listed(varied(frame))}")
     return chosen
+
+
+def as_list(names: str | Sequence[str] | None) -> list[str]:
+    """Return one name, several or none as a list."""
+    return [names] if isinstance(names, str) else list(names or ())
 
 
 RESERVED = frozenset(
@@ -306,7 +320,11 @@ def groups(
 
 
 def blocks(frame: pd.DataFrame) -> pd.Series | None:
-    """Return the block of each run, distinguished by campaign; None without blocks, or with one."""
+    """Return the block of each run, distinguished by campaign; None if runs cannot be paired.
+
+    That is so if a run or the frame has no block, a campaign has only one, or run numbers repeat
+    without a column `campaign`.
+    """
     if "block" not in frame.columns or frame["block"].isna().any():
         return None
     if "campaign" in frame.columns:

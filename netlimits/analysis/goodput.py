@@ -50,12 +50,12 @@ class Bound:
 
     @property
     def header_bytes(self) -> int:
-        """Bytes of a packet's time on the wire that are not data."""
+        """Bytes of a packet on the wire that are not data, including gap and preamble."""
         return sum(header.bytes for header in self.headers)
 
     @property
     def wire_bytes(self) -> int:
-        """Bytes of time that a packet takes on the wire, with gap and preamble."""
+        """Bytes that a packet occupies on the wire, including gap and preamble."""
         return self.data_bytes + self.header_bytes
 
     @property
@@ -110,7 +110,7 @@ def bound(
         stack: Layers around the sender's own packet, from the wire inward, such as `vlan` or
             `vxlan`.
         transport: Protocol of the data.
-        timestamps: True for TCP timestamps.
+        timestamps: True if TCP timestamps are on.
         ipv6: True if the sender's own IP is IPv6.
         outer_ipv6: True if the tunnels' IP is IPv6.
         mtu_of: "link": `mtu` is the physical link's, into which tunnels must fit; "guest": it is
@@ -253,7 +253,7 @@ def curve(
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The limit of an aggregate, the link's headers or the machine's egress cap, and both rates."""
+    """Which limit binds an aggregate, the rate of user data that it allows, and the cap (bit/s)."""
 
     binds: Literal["link", "egress cap"]
     rate_bps: float

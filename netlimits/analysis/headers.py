@@ -52,9 +52,11 @@ Place = Literal["tag", "tunnel", "inner"]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """An entry of a stack; `headers` from the wire inward, where `IP` is IPv4 or IPv6.
+    """A protocol layer of a stack, which encloses the layers inside it.
 
-    `align` pads the enclosed bytes with the trailer, `pads` without it, up to the interface's MTU.
+    `headers` are from the wire inward; `IP` stands for IPv4 or IPv6. `extra` are bytes of options.
+    The enclosed bytes and the trailer are padded to a multiple of `align`. `pads` instead pads the
+    enclosed bytes alone, and not beyond the interface's MTU.
     """
 
     name: str
@@ -70,12 +72,12 @@ class Layer:
         return sum(BYTES[ip if h == "IP" else h][0] for h in self.headers) + self.extra
 
     def room(self, outside: int, ip: str) -> int:
-        """Return how many bytes it can enclose within `outside` bytes."""
+        """Return the most bytes that the layer can enclose if its own size is at most `outside`."""
         tail = BYTES[self.trailer][0] if self.trailer else 0
         return (outside - self.fixed(ip)) // self.align * self.align - tail
 
     def padding(self, inside: int, mtu: int | None = None) -> int:
-        """Return the bytes of padding for `inside` bytes; `mtu` is that of its own interface."""
+        """Return the bytes of padding for `inside` bytes; `mtu` is the MTU of the layer itself."""
         tail = BYTES[self.trailer][0] if self.trailer else 0
         filled = -inside % self.pads
         if mtu is not None:
@@ -83,7 +85,7 @@ class Layer:
         return filled + -(inside + tail) % self.align
 
     def size(self, inside: int, ip: str, mtu: int | None = None) -> int:
-        """Return its size with `inside` bytes enclosed."""
+        """Return the size of the layer with `inside` bytes enclosed."""
         tail = BYTES[self.trailer][0] if self.trailer else 0
         return self.fixed(ip) + inside + tail + self.padding(inside, mtu)
 
@@ -113,7 +115,7 @@ LAYERS: tuple[Layer, ...] = (
 )
 """All layers. `NAME+BYTES` adds options, as in `geneve+8`; `other+24` is any header.
 
-MPLS and MACsec count as tags, as on links whose frames may be longer by them. ESP uses AES-GCM
+MPLS and MACsec count as tags, since links that carry them allow longer frames. ESP uses AES-GCM
 (`esp` is transport mode, `esp-udp` tunnel mode through NAT). WireGuard pads each packet to 16
 bytes, but not above the MTU of its interface, so a full packet has no padding.
 """

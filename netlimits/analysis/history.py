@@ -16,7 +16,7 @@ from netlimits.metrics import Metric
 CAMPAIGN = "campaign"
 BETTER, WORSE, CHANGED = "better", "worse", "changed"
 THRESHOLD = 0.03
-"""Default of the share by which a change begins to matter, as in a comparison."""
+"""Default of the smallest change that matters, as a share; a comparison has the same."""
 
 
 def history(
@@ -60,13 +60,13 @@ def history(
         raise DataError(f"threshold: it must be between 0 and 1 (3 % is 0.03), not {threshold}")
     runs = frames.usable(frame)
     if series is None:
-        meant = [pool] if isinstance(pool, str) else list(pool)
-        differing = pooling.left_out(runs, [CAMPAIGN, *frames.factors(runs, meant)])
+        pooled = frames.as_list(pool)
+        differing = pooling.differing_factors(runs, [CAMPAIGN, *frames.factors(runs, pooled)])
         series = list(differing)
     named = frames.factors(runs, series)
-    runs, (keys, meant) = frames.resolve(runs, series, pool)
+    runs, (keys, pooled) = frames.resolve(runs, series, pool)
     metric = frames.metric_for(runs, of, keys)
-    pooling.refuse(runs, [*keys, CAMPAIGN], meant)
+    pooling.refuse(runs, [*keys, CAMPAIGN], pooled)
     runs = frames.complete(runs, [metric.column])
     order = ordered(runs)
     parts = [
@@ -79,14 +79,17 @@ def history(
 
 
 def points(frame: pd.DataFrame, factors: Sequence[str], options: Any) -> list[str]:
-    """Return the column in which the points of the chart's curves differ."""
+    """Return the column that distinguishes the points of a curve in the chart."""
     if CAMPAIGN not in frame.columns:
         raise DataError("a history needs several campaigns; name their folders")
     return [CAMPAIGN]
 
 
 def ordered(runs: pd.DataFrame) -> dict[Any, Any]:
-    """Return campaign -> start of its first run (NaT if unknown), in order of time."""
+    """Return campaign -> start of its first run (NaT if unknown).
+
+    The order is that of time, or of the rows if a start is unknown.
+    """
     names = list(dict.fromkeys(runs[CAMPAIGN]))
     if "started" not in runs.columns:
         return dict.fromkeys(names, pd.NaT)
@@ -109,7 +112,7 @@ def _series(
     means, counts = values.mean(), values.count()
     names = [name for name in order if name in means.index]
     series = means[names].to_numpy(float)
-    places = _that_matter(series, changes.change_points(series.tolist()), threshold)
+    places = _beyond_threshold(series, changes.change_points(series.tolist()), threshold)
     rows = []
     ends = [*places, len(series)]
     level = before = float("nan")
@@ -136,8 +139,8 @@ def _series(
     return pd.DataFrame(rows)
 
 
-def _that_matter(series: Any, places: Sequence[int], threshold: float) -> list[int]:
-    """Return the changes beyond the threshold; the smallest other one is removed, then the next."""
+def _beyond_threshold(series: Any, places: Sequence[int], threshold: float) -> list[int]:
+    """Remove the smallest change until every change is at least `threshold`; return the rest."""
     kept = list(places)
     while kept:
         edges = [0, *kept, len(series)]
@@ -160,7 +163,7 @@ def _verdict(rose: bool, metric: Metric) -> str:
 
 
 def last_changes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the last change of each configuration that has one: what a gate judges."""
+    """Return the last change of each configuration that has one; a gate judges these."""
     changed = table[table["verdict"] != ""]
     keys = list(table.columns[: list(table.columns).index(CAMPAIGN)])
     return pd.concat([changed[:0], *(part.tail(1) for _, part in frames.groups(changed, keys))])

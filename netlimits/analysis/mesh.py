@@ -1,13 +1,19 @@
 """Hosts and links of a mesh: how far each is from the others, and which are outliers.
 
-The unit is the logarithm of a run's metric, less the median of its block and configuration. A
-pair's median is sender + receiver + rest by Tukey's median polish ("Exploratory Data Analysis",
-1977, chapter 11). A member's distance from the median of its group (senders, receivers, rests) is
-divided by 1.4826 median absolute deviations (Iglewicz and Hoaglin 1993) and tested by Student's t;
-that median leaves out as many of the smallest deviations as there are effects, since polishing
-makes them zero. The rests of a member's own blocks are tested by Student's t too. It is an outlier
-if both p-values, adjusted for all links or hosts (Holm), are at most LEVEL, its distance is at
-least LEAST, and each run of a link lies on that side.
+The unit is the logarithm of a run's metric, less the median of its block and configuration. Tukey's
+median polish ("Exploratory Data Analysis", 1977, chapter 11) splits a pair's median into the
+effects of sender and receiver and a residual ("rest" in columns and code).
+
+Senders, receivers and residuals are three groups. Two tests judge each member of a group:
+
+- Its distance from the group's median, divided by 1.4826 median absolute deviations (Iglewicz and
+  Hoaglin 1993), by Student's t. Polishing makes as many deviations zero as there are effects, so
+  as many of the smallest are left out of that median.
+- Its values in its own blocks, by Student's t.
+
+A member is an outlier if both p-values, adjusted for all links or hosts (Holm), are at most LEVEL
+and its distance is at least LEAST. All runs of a link must also lie on the same side of what its
+hosts predict.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ from netlimits.model import Mesh
 SENDER, RECEIVER = Mesh.SENDER, Mesh.RECEIVER
 
 LEVEL = 0.05
-"""False alarms: in about this share of meshes without outliers a host, or a link, is named."""
+"""Significance level: about this share of meshes without outliers has one named nevertheless."""
 
 LEAST = 0.05
 """Smallest distance of an outlier, as a ratio less 1."""
@@ -40,6 +46,7 @@ BLOCKS = 6
 """Minimum number of blocks; fewer do not show how much a host's own runs vary."""
 
 POLISHED, STEPS = 1e-9, 50
+"""Largest step of a finished median polish, and maximum number of iterations."""
 
 
 def links(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.DataFrame:
@@ -65,7 +72,7 @@ def links(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.Da
 
 
 def _links(metric: str, logs: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of `links`, with `log` and the effects of its hosts on it."""
+    """Return the table of `links`, with `log` and the effects of sender and receiver on it."""
     table = logs.groupby([SENDER, RECEIVER], sort=False, observed=True).agg(
         runs=("log", "size"),
         middle=(metric, "median"),
@@ -94,7 +101,7 @@ def _links(metric: str, logs: pd.DataFrame) -> pd.DataFrame:
 def _own(
     by_block: Any, table: pd.DataFrame, keys: Sequence[str] = (SENDER, RECEIVER)
 ) -> np.ndarray:
-    """Return the p-value of each row's rest within its own blocks; 1 for fewer than BLOCKS."""
+    """Return the p-value of each row's values in its own blocks; 1 for fewer than BLOCKS."""
     from scipy.special import stdtr
 
     values = by_block["left"].median().groupby(level=list(keys), sort=False)
@@ -167,7 +174,10 @@ def _percent(ratio: float) -> str:
 
 
 def _logs(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str, pd.DataFrame]:
-    """Return the metric's column, and each run's pair, value and log less the block's median."""
+    """Return the metric's column, and each run's pair, value, `log` and block (`within`).
+
+    `log` is the logarithm of the value less the median of its block and configuration.
+    """
     runs = frames.usable(frame)
     if missing := [end for end in (SENDER, RECEIVER) if end not in runs.columns]:
         raise DataError(
@@ -178,7 +188,7 @@ def _logs(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str,
     pooling.refuse(runs, [SENDER, RECEIVER], pool)
     runs = frames.complete(runs, [metric.column])
     values = frames.positive(runs, metric.column)
-    pooled = [pool] if isinstance(pool, str) else list(pool)
+    pooled = frames.as_list(pool)
     same = [name for name in (*pooled, "block", "campaign") if name in runs.columns]
     logs = pd.Series(np.log(values.to_numpy()), runs.index)
     middle = logs.groupby([runs[name] for name in same], dropna=False) if same else None
@@ -221,7 +231,8 @@ def _judged(
 ) -> pd.DataFrame:
     """Return the table with `name` (a ratio), `z`, `p` and `outlier` of its rows' effects.
 
-    `own` are their p-values within their own runs; `groups` are judged together.
+    `own` are the rows' p-values from their own blocks. P-values are multiplied by `groups`, the
+    number of tables that are judged together.
     """
     from scipy.special import stdtr
 
@@ -242,7 +253,7 @@ def _judged(
 
 
 def _holm(p: np.ndarray) -> np.ndarray:
-    """Adjust p-values so that the chance of any false one is at most its level (Holm)."""
+    """Return the p-values adjusted for their number, by Holm's method."""
     order = np.argsort(p)
     stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     adjusted = np.empty(len(p))
@@ -255,19 +266,19 @@ def points(frame: pd.DataFrame, factors: list[str], options: Mapping[str, Any]) 
     return [SENDER, RECEIVER]
 
 
-def number(host: object) -> tuple[str, int]:
+def host_key(host: object) -> tuple[str, int]:
     """Return a sort key that puts hosts-2 before hosts-10."""
     name, _, digits = str(host).rpartition("-")
     return (name, int(digits)) if digits.isdigit() else (str(host), 0)
 
 
 def _in_order(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows by end, and by number of the host."""
+    """Sort the rows by end and host, hosts-2 before hosts-10."""
     keys = [name for name in ("end", "host", SENDER, RECEIVER) if name in table.columns]
     ends = {SENDER: ("", 0), RECEIVER: ("", 1)}
     rows = [
         [
-            ends[value] if key == "end" else number(value)
+            ends[value] if key == "end" else host_key(value)
             for key, value in zip(keys, row, strict=True)
         ]
         for row in table[keys].itertuples(index=False)

@@ -1,4 +1,4 @@
-"""Constant bit rate: how accurate the pacing was, and what the same bits cost in other packets.
+"""Constant bit rate: how accurate the pacing was, and what packets of each size cost at that rate.
 
 A qdisc paces whole frames, so for a rate R of user data in messages of M bytes it must be set to
 R × (M + 42) / M ("What about at a constant bitrate?").
@@ -47,7 +47,9 @@ def frame_rate(requested: str | float, size: float, ipv6: bool = False) -> float
 def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd.DataFrame, float]:
     """Return the runs that count at one rate, and that rate in Mbit/s.
 
-    Runs without `pace_mbps` (the report's table) are assumed to have `requested`, or 1 Gbit/s.
+    `requested` is as "1G" or in bit/s, by default the one rate of the runs. Runs without a column
+    `pace_mbps` (the report's table) are assumed to have it, or 1 Gbit/s. Raises DataError if no run
+    has the rate, or the runs have several.
     """
     runs = frames.usable(frame)
     requested_mbps = None if requested is None else bits_per_second(requested) / 1e6
@@ -77,7 +79,8 @@ def pacing(
 
     Args:
         frame: A row for each run.
-        requested: As in `paced`.
+        requested: Rate of user data, as "1G" or in bit/s, by default the one rate of the runs, or
+            1 Gbit/s if they have no column `pace_mbps`.
         of: The sender's rate, by default that of the direction.
         size: Factor with the send size in bytes.
         pool: Factors that may differ within a size.
@@ -92,10 +95,10 @@ def pacing(
         DataError: A column is missing, or as `paced`, or runs of a size differ in a factor that is
             not in `pool`.
     """
-    frame, ((size,), meant) = frames.resolve(frame, size, pool)
+    frame, ((size,), pooled) = frames.resolve(frame, size, pool)
     column = frames.metric_for(frame, of or frames.sent(frame), [size]).column
     runs, requested_mbps = paced(frame, requested)
-    pooling.refuse(runs, [size], meant)
+    pooling.refuse(runs, [size], pooled)
     frames.complete(runs, [column, size])
     rows = []
     for (value,), part in frames.groups(runs, [size]):

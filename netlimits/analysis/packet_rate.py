@@ -27,7 +27,7 @@ from netlimits.errors import DataError
 
 FEWEST_GROUPS = 3
 NOTHING = 1e-9
-"""Costs below this share of the other are rounding errors."""
+"""A cost below this share of the other cost is a rounding error."""
 
 
 def packet_rate(
@@ -76,7 +76,7 @@ class Regimes:
         packets_until_interval: Its confidence interval.
         bytes_from: Size in bytes from which bytes are the limit.
         bytes_from_interval: Its confidence interval.
-        share: By which the packet rate is down at `packets_until`.
+        share: Share by which the packet rate is down at `packets_until`.
         n: Number of runs.
         interval: Method of the intervals.
     """
@@ -136,8 +136,8 @@ def regimes(
         frame: A row for each run.
         of: The rate, by default the sender's.
         size: Factor with the send size in bytes.
-        share: By which the packet rate may be down in the first regime.
-        confidence: Of the intervals.
+        share: Share by which the packet rate may be down in the first regime.
+        confidence: Confidence level of the intervals.
         pool: Factors that may differ within a size.
 
     Raises:
@@ -200,7 +200,10 @@ def _one_limit(packet: float, byte: float, sizes: np.ndarray) -> str:
 
 
 def _groups(runs: pd.DataFrame, size: str) -> np.ndarray | None:
-    """Return each run's group for the jackknife: its block, or its rank among equal sizes."""
+    """Return each run's group for the jackknife: its block, or its place among runs of its size.
+
+    None for fewer than FEWEST_GROUPS groups.
+    """
     blocks = frames.blocks(runs)
     if blocks is None:
         least = int(runs[size].value_counts().min())
@@ -213,7 +216,7 @@ def _groups(runs: pd.DataFrame, size: str) -> np.ndarray | None:
 def _without_each(
     sizes: np.ndarray, ns: np.ndarray, groups: np.ndarray, ratio: float, confidence: float
 ) -> tuple[float, float]:
-    """Return the jackknife's interval of a/b. Raises DataError if one block decides what shows."""
+    """Return the jackknife's interval of a/b. Raises DataError if one block alone shows a cost."""
     log_ratios = []
     for group in np.unique(groups):
         rest = groups != group
@@ -264,10 +267,10 @@ def _times(
     frame: pd.DataFrame, of: str | None, size: str, pool: str | Sequence[str]
 ) -> pd.DataFrame:
     """Return each run's size (its column first), `mbps`, `pps`, `ns` per packet, and its block."""
-    frame, ((size,), meant) = frames.resolve(frame, size, pool)
+    frame, ((size,), pooled) = frames.resolve(frame, size, pool)
     rate = frames.metric_for(frame, of or frames.sent(frame), [size]).column
     runs = frames.complete(frames.usable(frame), [rate, size])
-    pooling.refuse(runs, [size], meant)
+    pooling.refuse(runs, [size], pooled)
     sizes, rates = frames.positive(runs, size), frames.positive(runs, rate)
     ns = 8e3 * sizes / rates
     block = {name: runs[name] for name in ("campaign", "block") if name in runs.columns}

@@ -42,9 +42,9 @@ def percentiles(
             factor that is not in `series` or `pool`.
     """
     sketch_of_all = sketched(frame, of)
-    sketch, (keys, meant) = frames.resolve(sketch_of_all, series, pool)
+    sketch, (keys, pooled) = frames.resolve(sketch_of_all, series, pool)
     metric = frames.metric_for(sketch, of, keys)
-    pooling.refuse(frames.usable(frames.labelled(sketch, *keys, *meant)), keys, meant)
+    pooling.refuse(frames.usable(frames.labelled(sketch, *keys, *pooled)), keys, pooled)
     parts = []
     for key, values in cells.complete(frame, frames.factors(sketch_of_all, series), metric):
         ordered = np.sort(values)

@@ -1,8 +1,8 @@
 """Find factors that differ within a cell or curve, so that its figure would mix them.
 
-What differs is decided by configurations; in a table without them by the columns that are not
-metrics. A column of fractions that are all different counts as a factor if evenly spaced, and
-otherwise as measured.
+In a frame with the column `config`, a factor has one value in each configuration. In another frame
+each column that is not a metric may be a factor; a column of fractions that are all different
+counts as a factor if they are evenly spaced, and otherwise as measured.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ SHOWN = 6
 """Maximum number of values of a factor in an error."""
 
 
-def left_out(
+def differing_factors(
     frame: pd.DataFrame, keys: Sequence[str], among: Sequence[str] | None = None
 ) -> dict[str, list[Any]]:
     """Return the factors that differ within some combination of `keys`, with their sorted values.
 
-    Only as many as distinguish the configurations. `among` are the columns that may be factors.
+    A factor is left out if `keys` and the factors before it determine it. `among` are the columns
+    that may be factors, if known.
     """
     keys = list(keys)
     runs = frame.drop_duplicates(_configured(frame)) if _configured(frame) else frame
@@ -56,34 +57,35 @@ def refuse(
     among: Sequence[str] | None = None,
 ) -> None:
     """Raise DataError if runs would be pooled that differ in a factor outside `pool`."""
-    meant = [pool] if isinstance(pool, str) else list(pool)
-    frames.factors(frame, meant)
-    if both := [name for name in meant if name in keys]:
+    pooled = frames.as_list(pool)
+    frames.factors(frame, pooled)
+    if both := [name for name in pooled if name in keys]:
         raise DataError(f"{both[0]} is in pool and also in rows, columns or series; choose one")
-    pooled = {n: v for n, v in left_out(frame, keys, among).items() if n not in meant}
-    if pooled and meant:  # a factor in pool may hide one that it determines, and the reverse
-        pooled = left_out(frame, [*keys, *meant], among)
-    if pooled:
-        first = next(iter(pooled))
+    every = differing_factors(frame, keys, among)
+    mixed = {name: values for name, values in every.items() if name not in pooled}
+    if mixed and pooled:  # a factor in pool may hide one that it determines, and the reverse
+        mixed = differing_factors(frame, [*keys, *pooled], among)
+    if mixed:
+        first = next(iter(mixed))
         raise DataError(
-            f"runs that differ in {phrase(pooled)} would be one figure: put "
-            f"{' and '.join(pooled)} into rows, columns or series, or into pool to combine them "
+            f"runs that differ in {phrase(mixed)} would be one figure: put "
+            f"{' and '.join(mixed)} into rows, columns or series, or into pool to combine them "
             f"(--pool {first})"
         )
 
 
 def remarks(frame: pd.DataFrame, keys: Sequence[str], pool: str | Sequence[str] = ()) -> list[str]:
     """Return remarks on factors of `pool` without effect, and on columns that may be factors."""
-    meant = [pool] if isinstance(pool, str) else list(pool)
+    pooled = frames.as_list(pool)
     configured = _configured(frame)
     runs = frame.drop_duplicates(configured) if configured else frame
     sentences = [
         f"pool {name} has no effect: no figure has runs that differ in it"
-        for name in dict.fromkeys(meant)
+        for name in dict.fromkeys(pooled)
         if name in runs.columns and name not in keys and not _differs(runs, list(keys), name)
     ]
     doubtful = [] if configured else [n for n in frames.varied(frame) if _may_be_either(frame[n])]
-    if doubtful := [name for name in doubtful if name not in (*keys, *meant)]:
+    if doubtful := [name for name in doubtful if name not in (*keys, *pooled)]:
         sentences.append(
             f"{' and '.join(doubtful)} counts as measured, because all values differ; put what was "
             "varied into rows, columns or series"
@@ -91,10 +93,10 @@ def remarks(frame: pd.DataFrame, keys: Sequence[str], pool: str | Sequence[str] 
     return sentences
 
 
-def phrase(pooled: Mapping[str, Sequence[Any]]) -> str:
+def phrase(factors: Mapping[str, Sequence[Any]]) -> str:
     """Return factors with their values: "protocol (tcp, udp) and mtu (1500, 9000)"."""
     parts = []
-    for name, values in pooled.items():
+    for name, values in factors.items():
         texts = ["none" if wording.is_missing(v) else wording.text(v) for v in values]
         more = f", … {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
         parts.append(f"{name} ({', '.join(texts[:SHOWN])}{more})")
@@ -109,7 +111,7 @@ def _configured(frame: pd.DataFrame) -> list[str]:
 
 
 def _may_be_a_factor(frame: pd.DataFrame, name: str) -> bool:
-    """Return True if a column may have been varied, rather than measured or noted."""
+    """Return True unless a column is empty, looks measured or holds times."""
     column = frame[name]
     if pd.api.types.is_datetime64_any_dtype(column):
         return False
@@ -123,7 +125,10 @@ def _may_be_a_factor(frame: pd.DataFrame, name: str) -> bool:
 
 
 def _may_be_either(column: pd.Series[Any]) -> bool:
-    """Return True for fractions, all different and not evenly spaced: varied or measured."""
+    """Return True for fractions that are all different and not evenly spaced.
+
+    Such a column may have been varied or measured.
+    """
     values = column.dropna()
     if not pd.api.types.is_float_dtype(column) or len(values) < 2 or values.duplicated().any():
         return False
@@ -158,7 +163,7 @@ _VALUE = " value"
 
 
 def _hashable(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return the column with `_plain` values, which only mixed columns need."""
+    """Return the column with hashable values; only object columns need a conversion."""
     return column.map(_plain) if pd.api.types.is_object_dtype(column) else column
 
 

@@ -36,15 +36,14 @@ def spread(
     """Summarize the runs at each point: a combination of `series` and `by`.
 
     A row that is the mean of several runs (`aggregated_runs`, the Turin scripts' files) counts as
-    so many, with the minimum and maximum in its columns `throughput_min_mbps` and
-    `throughput_max_mbps`.
+    that many runs. Its columns `throughput_min_mbps` and `throughput_max_mbps` have their extremes.
 
     Args:
         frame: A row for each run, or a relation (`campaign.relation()`).
         of: The metric.
         by: Factors of the points.
         series: Further factors of the points, which come first.
-        confidence: Of the interval.
+        confidence: Confidence level of the intervals.
         pool: Factors that may differ within a point.
 
     Returns:
@@ -55,12 +54,14 @@ def spread(
         DataError: A column is missing, or runs of a point differ in a factor that is not in `pool`.
     """
     sketch_of_all = sketched(frame, of)
-    sketch, (across, along, meant) = frames.resolve(sketch_of_all, series, by, pool)
+    sketch, (across, along, pooled) = frames.resolve(sketch_of_all, series, by, pool)
     keys = [*across, *along]
     metric = frames.metric_for(sketch, of, keys)
-    pooling.refuse(frames.usable(sketch), keys, meant)
+    pooling.refuse(frames.usable(sketch), keys, pooled)
     rows = []
-    for key, points in _samples(frame, sketch, keys, [*_names(series), *_names(by)], metric):
+    for key, points in _samples(
+        frame, sketch, keys, [*frames.as_list(series), *frames.as_list(by)], metric
+    ):
         n = points["n"].sum()
         mean = float((points["n"] * points["mean"]).sum() / n)
         sd = points["mean"].std() if n == len(points) else np.nan
@@ -74,16 +75,12 @@ def spread(
     return table
 
 
-def _names(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
 def _samples(
     frame: Runs, sketch: pd.DataFrame, keys: Sequence[str], given: Sequence[str], metric: Metric
 ) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
     """Yield each point's rows: `n`, `min`, `mean` and `max` of the runs behind each.
 
-    The `keys` are those of the sketch, and the `given` ones those of the frame.
+    `keys` and `given` are the factors: as `sketch` names them, and as `frame` does.
     """
     if frames.AGGREGATED in frame.columns and not isinstance(frame, Relation):
         runs = frames.complete(frames.usable(sketch), [metric.column]).reset_index(drop=True)

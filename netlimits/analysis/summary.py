@@ -32,7 +32,10 @@ _OURS = ("metric", "statistic", "value", "n", "runs", "low", "high", "contrast")
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A row of the table: a statistic of a metric in one cell, or over two."""
+    """A row of the table: a statistic of a metric in one cell, or an improvement between two.
+
+    `mixed` is True if fast and slow runs are mixed, `unreported` if no ok run has the metric.
+    """
 
     metric: str
     statistic: str
@@ -67,7 +70,7 @@ def summary(
         improvement: Two values of a factor to compare: {"offloads": "on over off"}, with a list for
             several, or "8192 over 1024" of `rows`. Above 1 is better; if lower is better it is what
             1024 costs over what 8192 costs.
-        confidence: Of the intervals.
+        confidence: Confidence level of the intervals.
         pool: Factors that may differ within a cell.
 
     Returns:
@@ -83,7 +86,7 @@ def summary(
     """
     if not 0 < confidence < 1:
         raise DataError(f"confidence: it must be between 0 and 1, not {confidence}")
-    names = [of] if isinstance(of, str) else list(of)
+    names = frames.as_list(of)
     runs, frame = frame, sketched(frame, names)
     if not names:
         here = wording.listed(frames.measured(frame))

@@ -14,7 +14,7 @@ from netlimits.metrics import SUFFIX_UNITS, known
 from netlimits.model import OUTCOMES, tally
 
 WORDS = ("udp", "tcp", "on", "off", "before", "after")
-"""Words in the reports' order: UDP, TCP on, TCP off; and those of a duet."""
+"""Words that sort in this order, as in the reports (UDP, TCP on, TCP off) and in a duet."""
 
 FACTOR_UNITS = {
     "send_size": "bytes",
@@ -57,7 +57,7 @@ def is_missing(value: Any) -> bool:
 
 
 def hashed(key: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the key with None for missing values, so that it equals itself."""
+    """Return the key with None for missing values, because NaN does not equal itself."""
     return tuple(None if is_missing(value) else value for value in key)
 
 
@@ -131,6 +131,11 @@ def headings(factors: Sequence[str], taken: Sequence[str]) -> list[str]:
 def listed(names: Sequence[str]) -> str:
     """Return the names with commas, or `none`."""
     return ", ".join(names) if names else "none"
+
+
+def p_value(p: float) -> str:
+    """Return a p-value in words: "p = 0.012", or "p < 0.0001" for any smaller one."""
+    return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
 
 
 def outcomes(runs: pd.DataFrame) -> str:

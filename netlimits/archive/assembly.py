@@ -15,9 +15,6 @@ import pyarrow as pa
 from netlimits.archive import columns
 from netlimits.archive.columns import Chunk
 
-_WIDEST = 2**63
-"""The smallest integer that fits into no column."""
-
 
 class UnlikeKinds(ValueError):
     """Parts cannot represent a column's values as the journal does."""
@@ -101,7 +98,8 @@ def distinct(values: Mapping[_Typed, Any], label: bool) -> Mapping[_Typed, Any]:
     different: the text "1" is quoted if 1 exists, and 1 and 1.0 become texts.
     """
     kinds = {kind for kind, _ in values}
-    wide = any(kind is int and not -_WIDEST <= value < _WIDEST for kind, value in values)
+    widest = columns.WIDEST
+    wide = any(kind is int and not -widest <= value < widest for kind, value in values)
     if kinds <= {int, float} and not label:
         return {key: float(value) for key, value in values.items()} if wide else values
     alike = kinds == {int, float} and len({*values.values()}) < len(values)

@@ -34,7 +34,8 @@ KEY = ("run", "attempt")
 ATTEMPTS, INTERIM = 0, 1
 """The two tables of a part."""
 
-_WIDEST = 2**63
+WIDEST = 2**63
+"""The smallest integer that fits into no column."""
 _TYPES = {"int": "int64", "bool": "bool", "str": "string", "json": "string"}
 """Kind -> Arrow's type; the others are double."""
 
@@ -46,7 +47,7 @@ class Damaged(ValueError):
 class JournalSection(History):
     """A section of the journal as rows: that of a part, or the lines after the last part.
 
-    Of columns that are not `chosen` only the names are returned, with the kind "".
+    Columns that are not `chosen` have only their names, with the kind "".
     """
 
     def __init__(
@@ -125,7 +126,7 @@ def _kind(values: Iterable[Any], label: bool) -> str:
     kinds = {type(value) for value in values} - {type(None)}
     if kinds == {int, float} or kinds == {int}:
         integers = {v for v in values if type(v) is int}
-        if any(not -_WIDEST <= v < _WIDEST for v in integers):
+        if any(not -WIDEST <= v < WIDEST for v in integers):
             return "json"
         if kinds == {int}:
             return "int"

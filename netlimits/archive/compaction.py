@@ -33,7 +33,7 @@ class Compaction:
     """
 
     def __init__(self, journal: Journal, output: RawOutput, sync: Callable[[], int]) -> None:
-        """Initialize; `sync` writes the journal to disk and returns its size, a limit of parts."""
+        """`sync` writes the journal to disk and returns its size; no part extends beyond that."""
         self.last: Part | None = None
         self.problem = ""
         self.on_part: Callable[[str], object] = lambda _: None
@@ -43,7 +43,7 @@ class Compaction:
         self._not_before = 0
 
     def roll(self) -> bool:
-        """Write the next part and a few packs, if they are due; return True if a part was."""
+        """Write the next part and a few packs if they are due; return True if it wrote a part."""
         with self._errors_kept():
             if self._due() and self._write_part():
                 with suppress(OSError, ArchiveError):
@@ -96,7 +96,7 @@ class Compaction:
             head.add(line)
             if event["event"] in ("end", "parsed") and _enough(begin, head):
                 place = (self.last.number + 1 if self.last else 1, begin, head)
-                self.last, self.problem = _written(self._journal, *place, section), ""
+                self.last, self.problem = _write(self._journal, *place, section), ""
                 self.on_part(self.last.about["sha256"])
                 return True
         self._not_before = self._journal.head.lines + 1
@@ -124,7 +124,7 @@ def _enough(begin: Head, head: Head) -> bool:
     return many or head.size - begin.size >= parts.SIZE
 
 
-def _written(
+def _write(
     journal: Journal,
     number: int,
     begin: Head,

@@ -97,7 +97,10 @@ class RunsCopy:
         return cls(name, files, path, isinstance(files, LocalFileSystem))
 
     def claim(self, campaign: Logbook | None) -> None:
-        """Refuse a place of another campaign's runs; None stands for a new campaign."""
+        """Create the place and mark it as this campaign's; None stands for a new campaign.
+
+        Raises InputError if it holds another campaign's runs or cannot be written.
+        """
         if find_spec("duckdb") is None:
             raise DataError("a copy of runs needs DuckDB: pip install 'netlimits[large]'")
         identity = campaign and campaign.archive.identity
@@ -134,7 +137,7 @@ class RunsCopy:
         return f"{self.place}: {number} {'file' if number == 1 else 'files'}"
 
     def add(self, name: str, campaign: Logbook, shard: Archive) -> None:
-        """Write the attempts of a shard until `write` replaces them."""
+        """Write the attempts of a shard to a file of its own, which the next `write` removes."""
         frame = frames.frame(shard, campaign.experiment)
         attributes = {**frame.attrs, "planned": [campaign.planned_runs()]}
         with self._in_a_line("cannot be written"):
@@ -195,7 +198,7 @@ class RunsCopy:
             return None
 
     def _names(self, pattern: re.Pattern[str]) -> list[str]:
-        """Return the names that match, in order; none if there is no such folder."""
+        """Return the sorted names of files that match, none if the folder does not exist."""
         self.files.invalidate_cache(self.path)
         try:
             paths = self.files.ls(self.path, detail=False)

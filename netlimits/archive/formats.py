@@ -249,7 +249,7 @@ class CampaignFile(TypedDict):
     against: NotRequired[SecondSide | None]
 
 
-def meta(value: Any) -> bool:
+def is_campaign_file(value: Any) -> bool:
     """Return True for a valid campaign.json: with machines and a seed, or imported."""
     if not has(value, CampaignFile):
         return False
@@ -258,7 +258,9 @@ def meta(value: Any) -> bool:
     return bool(value["machines"]) and has(value.get("seed"), int)
 
 
-class MadeOf(TypedDict):
+class ResultsSources(TypedDict):
+    """results.json: the sources of the tables and the number of the journal's lines."""
+
     netlimits: str
     lines: int
     files: Digests
@@ -320,7 +322,7 @@ class LinkFact(TypedDict):
     value: NotRequired[LinkValue | None]
 
 
-def facts(value: Any) -> bool:
+def is_facts_file(value: Any) -> bool:
     """Return True for a valid hosts/ROLE.json. Code uses no other fact than `link`."""
     return has(value, dict[str, dict[str, Any]]) and has(value.get("link", {}), LinkFact)
 
@@ -330,8 +332,8 @@ def digest(contents: Mapping[str, Any]) -> str:
     return sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
-def summed(folder: Folder, name: str, kind: type[Kind]) -> Kind | None:
-    """Return the JSON of a file with its own checksum, None if it is missing or damaged."""
+def checked_json(folder: Folder, name: str, kind: type[Kind]) -> Kind | None:
+    """Return the JSON of a file that contains its checksum, None if it is missing or damaged."""
     try:
         contents = json_of(folder, name)
     except (OSError, ValueError):

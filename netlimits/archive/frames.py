@@ -100,7 +100,7 @@ def _with_times(table: pd.DataFrame) -> pd.DataFrame:
 
 
 STREAM = "stream"
-"""The figure of an interim result that numbers the parallel stream that it is of."""
+"""The figure of an interim result with the number of its parallel stream."""
 
 
 def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False) -> pd.DataFrame:
@@ -113,7 +113,7 @@ def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False
     mark = [PROFILED] if PROFILED in columns.names(attempts) else []
     table, chunk = assembled(attempts, [*names, *mark, "started"], frozenset(varied))
     table, chunk = _last_versions(table, chunk)
-    if mark:  # their interim results count for nothing
+    if mark:  # the interim results of profiled runs are left out
         counting = ~table.pop(PROFILED).astype(bool)
         table, chunk = table[counting].reset_index(drop=True), chunk[counting.to_numpy()]
     if _overlapping(known_parts):
@@ -150,12 +150,12 @@ def layout(
 ) -> tuple[list[str], dict[str, Any]]:
     """Return all or the `chosen` columns of a campaign's rows, and the frame's `attrs`."""
     factors, derived = list(_factors(experiment)), list(experiment.derive)
-    metrics = _metrics(columns.names(chunks), experiment)
     known = columns.names(chunks)
+    metrics = _metrics(known, experiment)
     identity = [name for name in IDENTITY if name != "file" or name in known]
     every = [*identity, *factors, *derived, *metrics]
     always = {*KEY, *factors, *derived}
-    if PROFILED in columns.names(chunks):
+    if PROFILED in known:
         always.add(PROFILED)
     else:
         every.remove(PROFILED)
@@ -173,6 +173,7 @@ def of_parts(
     chosen: Collection[str] | None = None,
     coded: bool = False,
 ) -> tuple[pd.DataFrame, int]:
+    """Return the frame, read from these parts and the later lines, and the number of lines."""
     overlapping = _overlapping(known_parts)
     if chosen is not None and overlapping:
         chosen = {*chosen, "started"}
@@ -251,7 +252,7 @@ MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "against.yaml", 
 def kept(archive: Archive) -> pd.DataFrame | None:
     """Return the frame in results.parquet, None if one of its sources has changed."""
     try:
-        sources = formats.summed(archive.folder, "results.json", formats.MadeOf)
+        sources = formats.checked_json(archive.folder, "results.json", formats.ResultsSources)
         if (
             not sources
             or sources["netlimits"] != __version__

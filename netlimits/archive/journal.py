@@ -72,7 +72,10 @@ class Head:
         self.crc = int(match[2], 16)
 
     def is_in(self, file: BinaryIO) -> bool:
-        """Return True if a journal's line ends here, whose checksum covers all before it."""
+        """Return True if the journal in `file` has a line with this checksum that ends here.
+
+        The checksum covers all lines before it, too.
+        """
         envelope = b'{"n":%d,"crc":"%08x",' % (self.lines, self.crc)
         try:
             begin = os.pread(file.fileno(), len(envelope), self.last)
@@ -153,7 +156,10 @@ class Journal:
     # -- appending ----------------------------------------------------------------------------
 
     def lock(self, begin: Head | None = None) -> None:
-        """Lock it for this process, and cut off an incomplete last line."""
+        """Lock the journal for this process, and cut off an incomplete last line.
+
+        The lines after `begin` are checked. Raises ArchiveInUse if another process has the lock.
+        """
         try:
             file = os.fdopen(self.folder.open(NAME, os.O_RDWR), "r+b", buffering=0)
         except OSError as error:

@@ -22,7 +22,7 @@ from netlimits.model.searches import MISSED, WHY, Bounds, SearchTrial, counted
 
 @dataclass(slots=True)
 class SearchTrials:
-    """A search as its first trial, and the last attempt at each of its trials."""
+    """A search: its first trial (`of`), its options, and the last attempt at each trial."""
 
     of: Run
     options: dict[str, Any]
@@ -66,7 +66,9 @@ def searches(plan: Plan, records: Iterable[Record]) -> list[SearchTrials]:
         return run.block, *sorted(given)
 
     every = {
-        key(run): SearchTrials(run, options) for run in plan.searches() if not plan.skip(run.values)
+        key(run): SearchTrials(run, options)
+        for run in plan.searches()
+        if not plan.skip_reason(run.values)
     }
     for record in records:
         if known := every.get(key(record.run)):
@@ -77,6 +79,7 @@ def searches(plan: Plan, records: Iterable[Record]) -> list[SearchTrials]:
 
 
 def unfinished(known: Sequence[SearchTrials]) -> int:
+    """Return the number of searches that need more trials."""
     return sum(not isinstance(each.advance(), Bounds) for each in known)
 
 
@@ -153,13 +156,13 @@ class Logbook:
 
     @property
     def skipped(self) -> Mapping[str, str]:
-        """Tool whose runs are left out -> the reason."""
+        """Tool whose runs are skipped -> the reason."""
         reasons: dict[str, str] = self.archive.meta.get("skipped", {})
         return reasons
 
     @cached_property
     def plan(self) -> Plan:
-        """The experiment's plan with added runs, without runs that are left out."""
+        """The experiment's plan with added runs; those of skipped tools are marked."""
         if self.experiment.searched:
             known = {record.run.number: record.run for record in records.records(self.archive)}
             plan = self.planned or Plan(self.experiment)
@@ -222,7 +225,8 @@ class Logbook:
             )
 
     def state(self) -> dict[str, Any]:
-        outcomes, about_attempts = records.standing(self.archive)
+        """Return what `netlimits status --json` prints: counts of runs, who runs it, and so on."""
+        outcomes, about_attempts = records.state(self.archive)
         planned = len(self.runs) if self.imported else self.planned_runs()
         return {
             "path": str(self.path),
@@ -238,12 +242,12 @@ class Logbook:
         }
 
     def planned_runs(self) -> int:
-        """Return the number of planned runs, without those that are left out."""
+        """Return the number of planned runs, without skipped ones."""
         if self.experiment.searched:
             known = self.search_trials()
             trials = (r for each in known for r in each.records.values())
             return sum(r.status != "interrupted" for r in trials) + unfinished(known)
-        return len(self.plan) - self.plan.left_out().total()
+        return len(self.plan) - self.plan.skipped_runs().total()
 
     def search_trials(self) -> list[SearchTrials]:
         """Return the searches of the campaign with their trials so far, none without a search."""
@@ -252,9 +256,9 @@ class Logbook:
         return searches(self.plan, records.records(self.archive))
 
     def skipped_runs(self) -> list[dict[str, Any]]:
-        left_out = self.plan.left_out() if self.skipped else {}
+        counts = self.plan.skipped_runs() if self.skipped else {}
         return [
-            {"tool": tool, "runs": left_out[tool], "reason": reason}
+            {"tool": tool, "runs": counts[tool], "reason": reason}
             for tool, reason in self.skipped.items()
         ]
 
@@ -278,7 +282,7 @@ class Logbook:
 def opened(path: str | Path) -> Archive:
     """Open the campaign in a folder, and check its campaign.json. Raises ArchiveError."""
     archive = Archive.open(Path(path))
-    if not formats.meta(archive.meta):
+    if not formats.is_campaign_file(archive.meta):
         raise ArchiveError(f"{archive.path / 'campaign.json'}: is damaged")
     archive.check("campaign.json")
     return archive

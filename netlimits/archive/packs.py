@@ -2,9 +2,9 @@
 
     raw/000001.runs-1-4096.zst    the pack's number, its lowest and its highest run
 
-A pack is a series of Zstandard frames, each of attempts of about `BLOCK` bytes, which are similar
-and so take a fifth of the space together; `zstdcat` prints them. A last, skippable frame is a JSON
-index with the attempts and the checksum of each frame.
+A pack is a series of Zstandard frames. Each frame has attempts of about `BLOCK` bytes, which are
+similar and so take a fifth of the space together. `zstdcat` prints a pack. The last frame, which
+is skippable, is a JSON index with the attempts and the checksum of each frame.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class Contents:
         self._last: tuple[int, bytes] | None = None
         begin = 0
         with folder.reader(pack.name) as file:
-            index = indexed(file)
+            index = read_index(file)
         for frame in index["frames"]:
             if _size(frame) > ATTEMPT_LIMIT:
-                raise DamagedPack("is damaged: a frame is larger than any may be")
+                raise DamagedPack("is damaged: a frame is larger than the limit")
             for run, number, _ in frame["attempts"]:
                 self.places[run, number] = begin, frame
             begin += frame["size"]
@@ -99,7 +99,7 @@ class Contents:
     def _inflated(self, place: int, frame: PackFrame) -> bytes:
         if self._last and self._last[0] == place:
             return self._last[1]
-        if not _size(frame):  # of attempts that ended before any command
+        if not _size(frame):  # its attempts ended before any command
             return b""
         with self._folder.reader(self.pack.name) as file:
             file.seek(place)
@@ -108,7 +108,7 @@ class Contents:
             raise DamagedPack("is damaged: a checksum is wrong")
         try:
             data: bytes = _codec().decompress(packed, _size(frame), asbytes=True)
-        except OSError:  # also for a length other than the index says
+        except OSError:  # also if the length differs from the index
             raise DamagedPack("is damaged: a frame cannot be decompressed") from None
         self._last = (place, data)
         return data
@@ -118,7 +118,7 @@ def _size(frame: PackFrame) -> int:
     return sum(size for _, _, size in frame["attempts"])
 
 
-def indexed(file: BinaryIO) -> PackIndex:
+def read_index(file: BinaryIO) -> PackIndex:
     """Read the index of a pack. Raises OSError, and DamagedPack."""
     size = file.seek(0, os.SEEK_END)
     head = size - _END.size
@@ -144,13 +144,13 @@ def indexed(file: BinaryIO) -> PackIndex:
 
 
 def write(file: BinaryIO, attempts: Iterable[tuple[Attempt, bytes]]) -> None:
-    frames = [_written(file, frame) for frame in _filled(attempts)]
+    frames = [_write_frame(file, frame) for frame in _grouped(attempts)]
     text = json.dumps({"frames": frames}, separators=(",", ":")).encode()
     file.write(_SKIPPED.pack(_MAGIC, len(text) + _END.size))
     file.write(text + _END.pack(zlib.crc32(text), len(text)))
 
 
-def _filled(
+def _grouped(
     attempts: Iterable[tuple[Attempt, bytes]],
 ) -> Iterator[list[tuple[Attempt, bytes]]]:
     """Group attempts into frames of about `BLOCK` and at most `ATTEMPT_LIMIT` bytes."""
@@ -169,7 +169,7 @@ def _filled(
         yield frame
 
 
-def _written(file: BinaryIO, attempts: list[tuple[Attempt, bytes]]) -> PackFrame:
+def _write_frame(file: BinaryIO, attempts: list[tuple[Attempt, bytes]]) -> PackFrame:
     packed = _codec().compress(b"".join(data for _, data in attempts), asbytes=True)
     file.write(packed)
     sizes = [(run, number, len(data)) for (run, number), data in attempts]

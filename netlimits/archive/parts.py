@@ -95,7 +95,7 @@ class History:
             self._add_attempt(event)
         elif name == "opened":
             self.opened = float(event["at"]) if decoding.has(event.get("at"), float) else None
-            self.close(include_running=True)  # the process that made them was killed
+            self.close(include_running=True)  # the process that measured them was killed
         elif name == "imported":
             for row in event["rows"]:
                 self._add_attempt({"event": "end", "block": 1, "started": None, **row})
@@ -198,7 +198,7 @@ def each(journal: Journal) -> Iterator[Part]:
 
 
 def newest(folder: Folder) -> Part | None:
-    """Return the valid part with the highest number, even if its journal is another one."""
+    """Return the valid part with the highest number, even if the journal lacks its lines."""
     newest_first = (_part(folder, n) for n in sorted(_numbers(folder), reverse=True))
     return next(filter(None, newest_first), None)
 
@@ -209,7 +209,7 @@ def before(folder: Folder, part: Part) -> PartFooter | None:
     return previous.about if previous else None
 
 
-def add_up(parts: Sequence[Part], tail: History) -> bool:
+def can_be_added(parts: Sequence[Part], tail: History) -> bool:
     """Return True if the counts of the parts and of the lines after them can be added."""
     outcomes = tail.outcomes
     ranges = [tuple(part.about["runs"]) for part in parts if part.about["runs"]]
@@ -255,5 +255,5 @@ def _numbers(folder: Folder) -> list[int]:
 
 
 def _part(folder: Folder, number: int) -> Part | None:
-    about = formats.summed(folder, json_name(number), PartFooter)
+    about = formats.checked_json(folder, json_name(number), PartFooter)
     return Part(number, about) if about else None

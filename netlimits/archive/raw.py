@@ -114,6 +114,8 @@ _RAW = re.compile(r"(\d{6,})-(\d+)\.jsonl")
 
 
 class RawOutput:
+    """The raw output in a results folder, in files of single attempts and in packs."""
+
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self._last: Contents | None = None
@@ -167,7 +169,7 @@ class RawOutput:
             raise ArchiveError(f"{self.folder.path / 'raw'}: {one_line(error)}") from None
 
     def refuse_lost(self, attempts: Iterable[Attempt]) -> None:
-        """Raise ArchiveError if there are any of these attempts, which the journal lacks."""
+        """Raise ArchiveError if any attempts are given, which have raw output but no event."""
         if lost := sorted(attempts):
             run, attempt = lost[0]
             raise ArchiveError(
@@ -180,7 +182,7 @@ class RawOutput:
         """Move these attempts from their files into a pack; return True if there were any.
 
         The pack is read back before the files are removed. Links and too large files are left out.
-        Raises OSError and ArchiveError, and then no file was removed.
+        If it raises OSError or ArchiveError, no file was removed.
         """
         names = self.names()
         kept = set(files(names))
@@ -231,7 +233,7 @@ class RawOutput:
         try:
             with self.folder.reader(_name(*attempt)) as file:
                 return os.fstat(file.fileno()).st_size <= packs.ATTEMPT_LIMIT
-        except OSError:  # a link, say
+        except OSError:  # for example, a link
             return False
 
     def _bytes(self, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, bytes]]:

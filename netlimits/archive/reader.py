@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from netlimits.analysis import comparison
-from netlimits.analysis.attempts import counted
+from netlimits.analysis.attempts import without_profiled
 from netlimits.analysis.packets.traces import trace
 from netlimits.analysis.sources import run_files
 from netlimits.analysis.sources.relations import Relation, Runs
@@ -41,7 +41,8 @@ class Campaign(Logbook):
         """Return one row per attempt: identity, factors and derived values, metrics.
 
         Args:
-            columns: The columns to read; by default all. Large campaigns are read faster with few.
+            columns: The columns that are needed; by default all. With few, a large campaign is read
+                faster. The frame may have more columns, such as factors.
             coded: Return text as categories, which take less memory and time.
 
         Returns:
@@ -71,8 +72,8 @@ class Campaign(Logbook):
             memory: Memory limit of DuckDB, such as "1GB".
 
         Returns:
-            The rows, which `summary`, `compare`, `analysis.percentiles` and `analysis.spread`
-            accept in place of a frame.
+            The rows without profiled runs, which `summary`, `compare`, `analysis.percentiles` and
+            `analysis.spread` accept in place of a frame.
 
         Raises:
             ArchiveError: The journal is damaged.
@@ -83,7 +84,7 @@ class Campaign(Logbook):
         if rows is None:
             frame = self.frame(columns)
             attrs = {str(name): value for name, value in frame.attrs.items()}
-            rows_counted = relation.of_frame(connection, counted(frame))
+            rows_counted = relation.of_frame(connection, without_profiled(frame))
             return Relation(rows_counted, connection, attrs)
         planned = self.planned_runs() - self.plan.profiled_runs()
         return Relation(rows[0], connection, {**rows[1], "planned": [planned]})
@@ -166,8 +167,8 @@ class Campaign(Logbook):
             A row for each sample of a host: `run`, `time_s` (seconds since the first data), `end`,
             `role`, `interval_s` and the figures of `evidence.sample.series.series`: throughput,
             cwnd, ssthresh, RTT, delivery and pacing rate, windows, retransmits, CE marks, queues,
-            CPU time by kind, drops, and `limited_by`. `attrs["clock_error_s"]` is how far the times
-            of the two ends may be apart.
+            CPU time by kind, drops, and `limited_by`. `attrs["clock_error_s"]` is the maximum error
+            between the times of the two ends.
 
         Raises:
             ArchiveError: The run is missing, or has no samples.
@@ -204,7 +205,10 @@ class Campaign(Logbook):
         return frame
 
     def _last_of(self, runs: Iterable[int] | None, lacking: str) -> list[Record]:
-        """Return the last attempt at each of these runs, by default of all that are ok."""
+        """Return the last attempt at each of these runs, by default of all that are ok.
+
+        `lacking` names what the error says is missing if no run is ok.
+        """
         chosen = self.ok_runs() if runs is None else list(runs)
         if not chosen:
             raise ArchiveError(f"{self.path}: no run is ok, so there is no {lacking}")
@@ -250,7 +254,7 @@ class Campaign(Logbook):
         if not printed:
             raise ArchiveError(f"{where} has no packet trace: the experiment takes none")
         if role is None and len(printed) > 1:
-            raise ArchiveError(f"{where} has traces of {', '.join(printed)}: say which")
+            raise ArchiveError(f"{where} has traces of {', '.join(printed)}; name one")
         chosen = next(iter(printed)) if role is None else role
         if chosen not in printed:
             raise ArchiveError(f"{where} has no trace of {chosen}; there is {', '.join(printed)}")
@@ -262,7 +266,7 @@ class Campaign(Logbook):
 
     def ok_runs(self) -> list[int]:
         """Return the numbers of the runs whose last attempt is ok, in the plan's order."""
-        frame = counted(self.frame(("status",)))
+        frame = without_profiled(self.frame(("status",)))
         last = frame.drop_duplicates("run", keep="last")
         return sorted(map(int, last.loc[last["status"] == "ok", "run"]))
 
@@ -279,7 +283,7 @@ class Campaign(Logbook):
 
     @property
     def large(self) -> bool:
-        """True if the campaign has parts: it does not fit into one frame for sure."""
+        """True if the campaign has parts, so that its frame may not fit into memory."""
         return next(parts.each(self.archive.journal), None) is not None
 
     def left(self, frame: pd.DataFrame) -> tuple[int, int]:

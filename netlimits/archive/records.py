@@ -56,6 +56,7 @@ def of_runs(archive: Archive, runs: Collection[int]) -> list[Record]:
 
 
 def between(journal: Journal, begin: Head, end: int) -> list[Record]:
+    """Return the last version of every attempt with events from `begin` to the byte `end`."""
     history = _Records()
     for _, event in journal.events(begin, end):
         history.add(event)
@@ -137,15 +138,15 @@ def _known(seconds: float | None) -> float:
     return math.nan if seconds is None else seconds
 
 
-def standing(archive: Archive) -> tuple[Counter[str], dict[str, Any]]:
-    """Return the numbers of runs by outcome, and the rest of `Logbook.state` about attempts."""
+def state(archive: Archive) -> tuple[Counter[str], dict[str, Any]]:
+    """Return the numbers of runs by outcome, and the entries of `Logbook.state` about attempts."""
     running = holder(archive.path)  # first, since a process may end while the journal is read
     known_parts = archive.parts()
     tail = archive.fold(History, known_parts)
     present = [*tail.running] if running else []
     footers = [part.about for part in known_parts]
     counted, attempts = footers, tail.attempts
-    if not parts.add_up(known_parts, tail):
+    if not parts.can_be_added(known_parts, tail):
         counted, attempts = [], dict(_of_parts(archive, known_parts)) | tail.attempts
     counts = parts.counts_of(attempts, present)
     outcomes, reasons = Counter(counts["outcomes"]), Counter(counts["reasons"])
@@ -196,6 +197,12 @@ _CODES: Mapping[str, int] = {s: n for n, s in enumerate(STATUSES, 1) if s != "in
 
 
 class Outcomes:
+    """Which runs have an outcome, in a byte per run.
+
+    `attempts` has the last attempt at each interrupted run, and `configurations` those of the runs
+    after the last part. `counts` are set by `count`.
+    """
+
     def __init__(self, path: Path) -> None:
         self.counts: Counter[str] = Counter()
         self.attempts: dict[int, int] = {}
@@ -208,6 +215,7 @@ class Outcomes:
 
     @property
     def first_left(self) -> int:
+        """The first run without an outcome."""
         place = self._codes.find(0, 1)
         return len(self._codes) if place < 0 else place
 

@@ -52,7 +52,7 @@ def place() -> Path:
 
 
 def begun(identity: str, folder: Folder, campaign: str, lines: int = 1) -> Registration:
-    """Return the entry of a campaign; `campaign` is the SHA-256 of campaign.json."""
+    """Return the entry of a new campaign; `campaign` is the SHA-256 of campaign.json."""
     return Registration(
         identity, str(folder.path.absolute()), campaign, {}, **_journal(folder, lines)
     )
@@ -124,14 +124,14 @@ def doubt(registration: Registration | None, folder: Folder) -> str:
 
 
 def _continues(registration: Registration, folder: Folder) -> bool:
-    """Return True if the journal is the registered file, or a copy of the same length."""
+    """Return True if the journal is the registered file, perhaps with new lines, or a copy."""
     with folder.reader(NAME) as file:
         about = os.fstat(file.fileno())
         same = about.st_ino == registration.inode
         if not same and about.st_size != registration.size:
             return False
         if same and (about.st_size, about.st_ctime_ns) == (registration.size, registration.changed):
-            return True  # it was not written to since
+            return True  # unchanged since then
         digest, left = hashlib.sha256(), registration.size
         while left and (piece := file.read(min(left, 2**20))):
             digest.update(piece)
@@ -144,7 +144,7 @@ def _keep(entry: Registration) -> None:
     registry.mkdir(mode=0o700, parents=True, exist_ok=True)
     about = registry.stat()
     if about.st_uid != os.geteuid():
-        raise PermissionError(1, "belongs to somebody else", str(registry))
+        raise PermissionError(1, "belongs to another user", str(registry))
     if stat.S_IMODE(about.st_mode) & 0o077:
         registry.chmod(0o700)
     fields: dict[str, Any] = asdict(entry)

@@ -1,7 +1,7 @@
 """Build a DuckDB relation over a campaign's parts, for more runs than memory holds.
 
-Columns, types and rows equal those of `campaign.frame()`, but the rows have no order. A campaign
-without parts, or with a column of values of several kinds, is read as a frame.
+Columns, types and rows equal those of `campaign.frame()`, but the rows have no order and profiled
+runs are left out. A campaign without parts, or with a column of several kinds, is read as a frame.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def rows(
     experiment: Experiment,
     chosen: Collection[str] | None = None,
 ) -> tuple[duckdb.DuckDBPyRelation, dict[str, Any]] | None:
-    """Return all or the `chosen` columns of a campaign, and the frame's `attrs`."""
+    """Return the rows with all or the `chosen` columns, and the frame's `attrs`.
+
+    Return None for a campaign that has to be read as a frame.
+    """
     known_parts = archive.parts()
     if not known_parts:
         return None
@@ -97,7 +100,7 @@ def rows(
         "started": "to_timestamp(started)",
     }
     selected = ", ".join(f"{written.get(n, quoted(n))} as {quoted(n)}" for n in names)
-    if PROFILED in names:  # statistics read a relation, and count none of these
+    if PROFILED in names:  # no statistic counts profiled runs
         rows_of_all = rows_of_all.filter(f"not {PROFILED}")
     return rows_of_all.project(selected), attrs
 
@@ -130,7 +133,7 @@ def _sources(
         table = table.append_column("row", pa.array(range(table.num_rows), pa.int64()))
         place = f"({number}::bigint << 32) + row"
         yield _selected(opened.from_arrow(table), types, placed, place)
-    if intact:  # without union_by_name planning a query reads the footer of one file only
+    if intact:  # without union_by_name, planning a query reads the footer of only one file
         place = "((parse_filename(filename, true)::bigint - 1) << 32) + file_row_number"
         several = len(kinds) > 1
         read = opened.read_parquet(

@@ -60,7 +60,10 @@ class Archive:
         register: Register | None = None,
         against: str = "",
     ) -> Archive:
-        """Create a campaign's folder without runs; `campaign.json` is written last."""
+        """Create a campaign's folder without runs; `campaign.json` is written last.
+
+        Raises ArchiveError if the folder is not empty or cannot be written.
+        """
         files = {"experiment.yaml": text, AGAINST: against}
         files |= {f"hosts/{role}.json": _pretty(facts) for role, facts in (hosts or {}).items()}
         try:
@@ -138,7 +141,7 @@ class Archive:
     def facts(self, role: str) -> dict[str, Any]:
         name = f"hosts/{role}.json"
         facts: dict[str, Any] = self._json(name)
-        if not formats.facts(facts):
+        if not formats.is_facts_file(facts):
             raise ArchiveError(f"{self.path / name}: is damaged")
         self.check(name)
         return facts
@@ -175,6 +178,7 @@ class Archive:
     # -- appending ----------------------------------------------------------------------------
 
     def lock(self) -> None:
+        """Lock the journal. Raises ArchiveError if it is damaged, in use, or lacks last lines."""
         known = self._known_lengths()
         self.compaction.last = last = next(reversed(self.parts()), None)
         self.journal.lock(last.end if last else None)
@@ -193,18 +197,18 @@ class Archive:
             self.journal.append({"event": event, "at": time.time(), **fields})
 
     def add(self, event: str, **fields: Any) -> None:
-        """Append an event with one write; the next `append` or `sync` has it on disk."""
+        """Append an event; the next `append` or `sync` writes it to disk. Thread-safe."""
         with self._turn:
             self.journal.append({"event": event, "at": time.time(), **fields}, durable=False)
 
     def sync(self) -> int:
-        """Have all appended events on disk; return the journal's size in bytes."""
+        """Write all appended events to disk; return the journal's size in bytes."""
         with self._turn:
             self.journal.sync()
             return self.journal.head.size
 
     def roll(self) -> bool:
-        """Write parts and packs that are due; return True if a part was. Requires the lock."""
+        """Write parts and packs that are due; return True if it wrote a part. Requires the lock."""
         return self.compaction.roll()
 
     # -- reading ------------------------------------------------------------------------------
@@ -213,7 +217,10 @@ class Archive:
         return (event for _, event in self.numbered())
 
     def numbered(self, begin: Head | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield (line number, event) after a known position. Raises as `events` does."""
+        """Yield (line number, event) after a known position.
+
+        Raises ArchiveError if a line is damaged, or lines at the end are missing.
+        """
         known = self._known_lengths()  # first, since the journal may grow
         line = begin.lines if begin else 0
         for line, event in self.journal.events(begin):
@@ -223,9 +230,9 @@ class Archive:
     def fold(
         self, make: Callable[[formats.PartFooter | None], Folded], known_parts: Sequence[Part] = ()
     ) -> Folded:
-        """Return a history of the lines after these parts, which `make` begins after the last.
+        """Return the history of the lines after these parts; `make` takes the last part's footer.
 
-        Raises ArchiveError as `events` does, and if there is raw output of an attempt that the
+        Raises ArchiveError as `numbered` does, and if there is raw output of an attempt that the
         journal lacks.
         """
         last = known_parts[-1] if known_parts else None
@@ -261,8 +268,9 @@ class Archive:
     # -- missing lines at the end -------------------------------------------------------------
 
     def _known_lengths(self) -> list[tuple[int, str]]:
+        """Return the numbers of lines that the journal had, and when, in words."""
         known = []
-        if sources := formats.summed(self.folder, "results.json", formats.MadeOf):
+        if sources := formats.checked_json(self.folder, "results.json", formats.ResultsSources):
             known.append((sources["lines"], "when results.csv was written"))
         if last := parts.newest(self.folder):
             when = f"when {parts.json_name(last.number)} was written"
@@ -336,4 +344,5 @@ def _pretty(value: Any) -> str:
 
 
 def _at(path: Path, error: OSError) -> Path:
+    """Return the path that an error of reading campaign.json concerns."""
     return path / "campaign.json" if error.errno in (errno.ELOOP, errno.EINVAL) else path

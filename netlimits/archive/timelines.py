@@ -17,7 +17,7 @@ from netlimits.evidence.sample.timeline import Timeline, on_one_clock, throughpu
 from netlimits.model import Record
 
 DRIFT = 1e-4
-"""Rate at which two clocks without NTP may drift apart: each crystal is right within 50 ppm."""
+"""Seconds per second by which two clocks without NTP may diverge: each crystal is within 50 ppm."""
 
 
 def frame(campaign: Logbook, record: Record) -> pd.DataFrame:
@@ -106,12 +106,13 @@ def dropped(campaign: Logbook, record: Record) -> pd.DataFrame:
 
 
 def _outstanding(campaign: Logbook, record: Record) -> int:
+    """Return the number of transactions that are in flight at once."""
     options = campaign.plan.setup(record.run.values).options
     return 1 + int(options.get("burst") or 0)
 
 
 def _clocks(campaign: Logbook, record: Record) -> dict[str, Offset]:
-    """Return each role's offset as read when the campaign began, less precise with its age."""
+    """Return each role's offset at the campaign's start; the bound grows with the offset's age."""
     meta = campaign.archive.meta
     try:
         created = datetime.strptime(meta["created"], "%Y-%m-%dT%H:%M:%S%z").timestamp()

@@ -39,6 +39,8 @@ ATTEMPTS = 2
 
 @dataclass(frozen=True, slots=True)
 class PaceTurn:
+    """A way of pacing: the turn that sets its qdisc, and the tool's options for it."""
+
     way: str
     turn: Turn
     options: Mapping[str, Any]
@@ -106,7 +108,7 @@ def context(
 def carry_out(context: Context) -> Record:
     """Carry out one attempt, from its `start` in the journal to its `end`."""
     context.stop.check()
-    lost = _held(context)
+    lost = _keep_guards(context)
     run, archive = context.run, context.session.archive
     started, clock = time.time(), time.monotonic()
     archive.add("start", **run_fields(run), attempt=context.number, started=started)
@@ -119,9 +121,9 @@ def carry_out(context: Context) -> Record:
         try:
             if lost:
                 raise lost
-            specification = _prepared(context)
+            specification = _prepare(context)
             archive.sync()
-            _measured(context, specification)
+            _measure(context, specification)
         except (SettingError, HostError) as error:
             status, reason = _failed(context, error)
         except Interrupted as error:
@@ -153,7 +155,7 @@ def carry_out(context: Context) -> Record:
     return record
 
 
-def _held(context: Context) -> ConnectionLost | None:
+def _keep_guards(context: Context) -> ConnectionLost | None:
     """Keep claims and guards valid during the run; return an error if a connection was lost."""
     try:
         context.guards.keep(context.longest)
@@ -173,16 +175,16 @@ def _failed(context: Context, error: Exception) -> tuple[Status, str]:
     return "failed", f"the connection was lost in every attempt: {why}"
 
 
-def _prepared(context: Context) -> Specification:
-    """Bring the hosts to a run's settings, and its pace; the specification with that pace."""
+def _prepare(context: Context) -> Specification:
+    """Apply a run's settings and pace. Return the specification with the pace that was applied."""
     specification, session = context.specification, context.session
-    _step(context, steps.SETTINGS)
+    _label(context, steps.SETTINGS)
     for turn in context.turns:
-        take(context.session, context.stop, turn)
+        apply_turn(context.session, context.stop, turn)
     refused = []
     for pace in context.paces:
         try:
-            take(context.session, context.stop, pace.turn)
+            apply_turn(context.session, context.stop, pace.turn)
         except SettingError as error:
             refused.append(f"{pace.way}: {error.problem}")
             continue
@@ -193,17 +195,17 @@ def _prepared(context: Context) -> Specification:
     return specification
 
 
-def take(session: Session, stop: Stopping, turn: Turn) -> None:
-    """Take one turn on its hosts: on several at the same time, on one machine in order."""
+def apply_turn(session: Session, stop: Stopping, turn: Turn) -> None:
+    """Execute the steps of a turn: those of one machine in order, several machines in parallel."""
     stop.check()
     session.preparation.begins(turn)
     machines: defaultdict[str | None, list[SettingStep]] = defaultdict(list)
     for step in turn:
         machines[session.survey.machines[step.role].ssh].append(step)
 
-    def take_each(steps: Sequence[SettingStep]) -> None:
+    def execute_each(steps: Sequence[SettingStep]) -> None:
         for step in steps:
-            _take_one(session, step)
+            _execute(session, step)
 
     left, waits = [], []
     errors: list[Exception] = []
@@ -215,25 +217,28 @@ def take(session: Session, stop: Stopping, turn: Turn) -> None:
         else:
             waits += [wait] if wait else []
             left += [] if wait else [own]
-    for act in (session.archive.sync, lambda: at_once(take_each, left), *waits):
-        try:  # an error of one leaves no other with an answer unread
+    for act in (session.archive.sync, lambda: at_once(execute_each, left), *waits):
+        try:  # after an error, still read the answers of the other hosts
             act()
         except Exception as error:
             errors.append(error)
-    if errors:  # what ends the campaign before what fails a run
+    if errors:  # an error that ends the campaign precedes one that fails the run
         raise min(errors, key=lambda error: isinstance(error, SettingError | HostError))
     session.preparation.ended(turn)
 
 
 def _begin(session: Session, steps: Sequence[SettingStep]) -> Callable[[], object] | None:
-    """Have a machine begin its only step, where that costs no look and so no thread."""
+    """Begin a machine's only step, and return a function that waits for its end.
+
+    Return None if a thread has to do it: there are several steps, or the host must be read first.
+    """
     if len(steps) > 1 or steps[0].act != "reach":
         return None
     (step,) = steps
     return session.changes.begin(step.role, step.interface, step.name, step.options)
 
 
-def _take_one(session: Session, step: SettingStep) -> None:
+def _execute(session: Session, step: SettingStep) -> None:
     place = (step.role, step.interface, step.name)
     if step.act == "look":
         session.changes.look(*place, step.options)
@@ -243,13 +248,13 @@ def _take_one(session: Session, step: SettingStep) -> None:
         session.changes.reach(*place, step.options)
 
 
-def _measured(context: Context, specification: Specification) -> None:
+def _measure(context: Context, specification: Specification) -> None:
     hosts, session = context.hosts, context.session
     answers = measurement.measure(
         hosts, session.servers, context.stop, specification, context.features,
         context.guards.questions(),
     )  # fmt: skip
-    _step(context, raw.GUARD)
+    _label(context, raw.GUARD)
     context.guards.fired(answers)
 
 
@@ -287,6 +292,7 @@ def _features(session: Session, specification: Specification) -> Features:
     return features.get(program, features[specification.tool])
 
 
-def _step(context: Context, step: str) -> None:
+def _label(context: Context, step: str) -> None:
+    """Set the step under which the hosts record what follows."""
     for host in context.hosts.values():
         host.step = step

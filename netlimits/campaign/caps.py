@@ -16,13 +16,13 @@ QUEUE = 1000
 """Packets that wait behind htb: the usual `txqueuelen`."""
 
 CHILD = 10240
-"""Packets that wait in the child of a shaper, at most: fq_codel's default."""
+"""Maximum number of packets that wait in the child of a shaper: fq_codel's default."""
 
 SEGMENTS = 65536
-"""Bytes that TCP hands a qdisc as one packet, at most."""
+"""Maximum number of bytes that TCP passes to a qdisc as one packet."""
 
 ON_A_LINK, ON_A_QDISC = 38, 14
-"""Bytes of a frame beside its IP packet: with gap, preamble and checksum, and as a qdisc counts."""
+"""Bytes of a frame beyond its IP packet: on a link (gap, preamble, checksum), and in a qdisc."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Cap:
 def speed(of: Mapping[str, Any]) -> float | None:
     """Return the bit rate of a host's data link, from its facts; None where it is not known.
 
-    What a virtual link says (veth: 10000 Mb/s) is not its rate, nor is what a guest's NIC says:
-    its host carries as much as it can. A virtual function's traffic need not leave the card.
+    The speed that a virtual link or a guest's NIC reports (veth: 10000 Mb/s) does not limit its
+    rate. A virtual function's traffic need not leave the card.
     """
     driver = facts.value(of, "driver") or {}
     cpu = str(of.get("cpu", {}).get("printed", ""))
@@ -73,7 +73,7 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
             continue
         kind = options.get("kind")
         option = {"netem": "rate", "cake": "bandwidth"}.get(str(kind), "")
-        if options.get("cell_overhead", 0) < 0:  # what a cell counts less is not bounded here
+        if options.get("cell_overhead", 0) < 0:  # there is no bound for cells that count as smaller
             continue
         if options.get(option, "unlimited") != "unlimited":
             by_role |= dict.fromkeys(use.roles, _of_options(str(kind), option, options))

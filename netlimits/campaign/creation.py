@@ -25,7 +25,7 @@ def create(
     path: Path,
     register: Callable[[Folder, Registration], None] | None = None,
 ) -> Logbook:
-    """Create a new campaign's folder with its plan, and return it."""
+    """Create a new campaign's folder with its plan, and return its logbook."""
     experiment = plan.experiment
     meta = {
         "netlimits": __version__,
@@ -76,7 +76,7 @@ def changed_hosts(campaign: Logbook, survey: Survey) -> tuple[str, ...]:
 
 
 def _against(experiment: Experiment) -> dict[str, Any]:
-    """Return the record from which a duet's second side is rebuilt; empty without one."""
+    """Return what campaign.json needs to rebuild a duet's second side, {} for other campaigns."""
     if not experiment.sides:
         return {}
     first, second = experiment.sides

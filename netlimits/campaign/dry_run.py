@@ -19,6 +19,8 @@ from netlimits.tools import Features
 
 @dataclass(frozen=True, slots=True)
 class Remark:
+    """A step whose commands depend on the host, described in words."""
+
     role: str
     name: str
     text: str

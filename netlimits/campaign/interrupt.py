@@ -2,7 +2,7 @@
 
 A signal only sets a flag, except during a measurement, where it ends the wait at once. A wait
 inside paramiko or `threading` may hold locks that nobody else would release; there the signal is
-delivered again a moment later. One that arrives just before a wait is found by a regular alarm.
+delivered again a moment later. A regular alarm notices one that arrives just before a wait.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from netlimits.errors import NetlimitsError
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 MOMENT = 0.005
-"""Seconds until a signal is heard once more."""
+"""Seconds after which a delayed signal is delivered again."""
 
 _LOCKS = ("paramiko", "threading")
-"""Whose code takes locks by hand."""
+"""Packages whose code acquires and releases locks explicitly."""
 
 AGAIN = 400
-"""How often it is, at most: then the wait ends whatever it holds. A busy machine takes its time."""
+"""Maximum number of such deliveries, generous for a busy machine; then the wait ends regardless."""
 
 BEAT = 0.5
 """Seconds between two alarms."""
 
 
 class Interrupted(NetlimitsError):
-    """The user asked for the end; hosts are restored on the way out."""
+    """A signal or another request ended the campaign; hosts are restored before it exits."""
 
     exit_status = 130
 
@@ -47,13 +47,13 @@ class Stopping(Protocol):
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Within it, whatever asks for the end raises Interrupted at once, so that hosts are closed."""
+    """Return a context in which SIGNALS raise Interrupted at once, so that hosts are closed."""
     with Stop() as stop, stop.interruptible():
         yield
 
 
 class Stop:
-    """Takes the signals over between `with` and its end; in the main thread only."""
+    """A context manager that handles SIGNALS; it works in the main thread only."""
 
     def __init__(self) -> None:
         self.requested = ""
@@ -82,7 +82,7 @@ class Stop:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Within it, a signal raises Interrupted at once."""
+        """Return a context in which a signal raises Interrupted at once."""
         self.check()
         self._interruptible = True
         _alarm(BEAT)
@@ -114,7 +114,7 @@ class Stop:
 
 
 def _alarm(seconds: float) -> None:
-    """Have the alarm go off after so long, and again and again; never more after 0."""
+    """Start an alarm that goes off every `seconds`, or stop it with 0."""
     signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
 
 

@@ -32,7 +32,10 @@ def measure(
     features: Features,
     last: Mapping[str, Command],
 ) -> dict[str, Completed]:
-    """Run the client between two readings of the evidence on every host."""
+    """Run the client between two readings of the evidence on every host.
+
+    Return the answer of each role to its command in `last`, which ends the second reading.
+    """
     listening = {}
     for role in specification.ends["remote"]:
         hosts[role].step = steps.SERVER
@@ -74,16 +77,16 @@ def measure(
             after = [step for step in planned.after if step.role in hosts]
             answers = _take((*after, *questions), hosts)
             with stop.interruptible():
-                at_once(lambda step: _folded(step, hosts[step.role]), planned.folds)
+                at_once(lambda step: _fold(step, hosts[step.role]), planned.folds)
     finally:
         for role in listening:
-            if completed := servers.run_is_over(tool(specification.tool), hosts[role]):
+            if completed := servers.end_run(tool(specification.tool), hosts[role]):
                 hosts[role].keep(completed, steps.SERVER)
     return {role: answers[role][-1] for role in last}
 
 
 def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, list[Completed]]:
-    """Execute steps: a host's in order, several hosts at the same time."""
+    """Execute steps, several hosts in parallel, and return each role's answers in order."""
     by_role: dict[str, list[Step]] = {}
     for step in planned:
         by_role.setdefault(step.role, []).append(step)
@@ -95,7 +98,7 @@ def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, l
             begun[role] = hosts[role].begin_in_turn([s.command for s in own], [s.name for s in own])
         except HostError as error:
             errors.append(error)
-    for role, wait in begun.items():  # an error of one leaves no other with an answer unread
+    for role, wait in begun.items():  # after an error, still read the answers of the other hosts
         try:
             answers[role] = wait()
         except HostError as error:
@@ -107,6 +110,7 @@ def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, l
 
 @contextmanager
 def _sampled(step: Step, host: Recorder) -> Iterator[Server]:
+    """Run a background command during the body, and record its output."""
     look = host.background(step.command)
     try:
         yield look
@@ -122,7 +126,8 @@ def _wait_until_counted(counting: Sequence[Server]) -> None:
             time.sleep(0.01)
 
 
-def _folded(step: Step, host: Recorder) -> None:
+def _fold(step: Step, host: Recorder) -> None:
+    """Fold the profile that a host recorded. Raises HostError if that fails."""
     host.step = step.name
     completed = host.run(step.command)
     if completed.status != 0 or completed.timed_out:
@@ -136,14 +141,17 @@ def _folded(step: Step, host: Recorder) -> None:
 def _begun(
     step: Step, hosts: Mapping[str, Recorder], begun: Callable[[str], bool], problem: str
 ) -> Iterator[None]:
-    """Yield a program once its output satisfies `begun`. Raises HostError if it never does."""
+    """Run a program during the body, which begins once `begun` accepts the program's messages.
+
+    Raises HostError if it does not accept them in time.
+    """
     host = hosts[step.role]
     server = host.serve(step.command)
     deadline = time.monotonic() + host.patience.seconds
     while not begun(server.stderr):
         if not server.alive() or time.monotonic() > deadline:
             printed = server.stop().complaint
-            host.run(Command(("true",)))  # raises where the connection is what was lost
+            host.run(Command(("true",)))  # raises ConnectionLost if that is the reason
             raise HostError(f"{problem}: {printed or 'no reason'}", host=host.name)
         time.sleep(0.02)
     try:

@@ -3,10 +3,10 @@
 One shell script starts the clients within milliseconds and prints what they printed between markers
 when all have ended, so that the output of a failed stream is kept, too.
 
-Adding up final throughputs overstates: streams that are alone at the ends had the link to
-themselves. So the rate of the sum is taken over the window that all streams share, from the
-receivers' interim results. Those of senders are of no use for it: what waits in a socket's buffer
-or is lost on the way counts there (20 Mbit/s of path gave 25).
+The sum of the streams' throughputs is too high, because at the start and the end some streams have
+the link to themselves. So the total rate is taken over the window that all streams share, from the
+receivers' interim results. The senders' results also count data that waits in a socket's buffer or
+is lost on the way (a path of 20 Mbit/s gave 25).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RATES = ("throughput_mbps", "transaction_rate_tps")
 SENT = "local_send_throughput_mbps"
 RECEIVED = ("remote_recv_throughput_mbps", "local_recv_throughput_mbps")
 TOTALS = (SENT, "remote_send_throughput_mbps", *RECEIVED)
-"""Rates over each stream's own time, which add up as data."""
+"""Rates over each stream's own time: their data can be added up, not the rates."""
 
 COUNTS = (
     "local_send_calls",
@@ -39,7 +39,7 @@ LEAST, MOST = ("latency_min_us",), ("latency_max_us",)
 SAME = ("transport_mss_bytes", "local_send_size_bytes")
 
 LONGEST = 120_000
-"""Bytes of a script: the kernel takes 128 KiB in one argument."""
+"""Maximum bytes of a script: the kernel accepts 128 KiB in one argument."""
 
 _MARK = "=== netlimits stream"
 _HEAD = re.compile(rf"^{_MARK} (\d+) (out|err) (\d+)$", re.MULTILINE)
@@ -64,12 +64,12 @@ def together(commands: Sequence[Command]) -> Command:
 
 
 def waiting(numbers: Iterable[int]) -> str:
-    """Lines of a script that wait for clients and keep their exit status."""
+    """Return the lines of a script that wait for clients and keep their exit status."""
     return "".join(f"wait $p{n}; s{n}=$?\n" for n in numbers)
 
 
 def showing(numbers: Iterable[int]) -> str:
-    """Lines of a script that print what clients printed, between markers."""
+    """Return the lines of a script that print the clients' output between markers."""
     return "".join(
         f'echo "{_MARK} {n} {kind} $s{n}"; cat "$d/{n}.{kind}"; echo\n'
         for n in numbers
@@ -104,7 +104,7 @@ def _unframed(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """A stream's data up to each time, linear between the ends of its interim results."""
+    """A stream's cumulative data, interpolated linearly between the ends of interim results."""
 
     times: Sequence[float]
     sums: Sequence[float]
@@ -121,13 +121,13 @@ class _Curve:
 def merged(measurements: Sequence[Measurement]) -> Measurement:
     """Merge the streams into one measurement, with the rate of the window that all of them share.
 
-    Figures: the rate, over all the time where the interim results are the senders', and else over
-    `window_s`; `elapsed_s` from the first start to the last end, and the rates of TOTALS over it,
-    so that rate times time is all that was sent; sums of calls; `streams`; `start_skew_s` and
-    `end_skew_s`, how far the streams' starts and ends lie apart. What cannot be added (a percentile
-    of latency) is left out.
-    Interim rows get `stream`, from 1.
-    Raises ToolFailure when a stream has no interim results or no time is shared.
+    The rate is over `window_s`, or over all the time if the interim results are the senders'. The
+    rates of TOTALS are over `elapsed_s`, from the first start to the last end, so that rate times
+    time is all data. Calls are summed; `streams`, `start_skew_s` and `end_skew_s` are added.
+    Figures that cannot be added (a percentile of latency) are left out. Interim rows get `stream`,
+    from 1.
+
+    Raises ToolFailure if a stream has no interim results or the streams share no time.
     """
     if len(measurements) == 1:
         return measurements[0]
@@ -142,7 +142,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
             "before another began",
             status="invalid",
         )
-    # a tool may leave out its last interim result: when a stream was over it says by its time
+    # a tool may omit its last interim result; then `elapsed_s` says when the stream ended
     over = [
         max(c.times[-1], c.times[0] + number(f, "elapsed_s")) if "elapsed_s" in f else c.times[-1]
         for c, f in zip(curves, figures, strict=True)
@@ -160,7 +160,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
             combined[name] = _volume(figures, name) / span
     ways = [name for name in RECEIVED if name in combined]
     if "window_s" in combined and rate == RATES[0] and len(ways) == 1:
-        combined[ways[0]] = combined[rate]  # one way's data has one rate at which it arrived
+        combined[ways[0]] = combined[rate]  # data in one direction arrives at one rate
     if all("loss_pct" in f for f in figures):
         combined["loss_pct"] = 100 * (1 - _volume(figures, rate) / _volume(figures, SENT))
     for names, add in ((COUNTS, sum), (LEAST, min), (MOST, max)):
@@ -179,11 +179,11 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
     interim = tuple(
         {"stream": n, **row} for n, m in enumerate(measurements, 1) for row in m.interim
     )
-    return Measurement(combined, interim, together_done([m.work for m in measurements]))
+    return Measurement(combined, interim, summed([m.work for m in measurements]))
 
 
-def together_done(works: Sequence[Work | None]) -> Work | None:
-    """Return the work of several clients; None where it is not known of one."""
+def summed(works: Sequence[Work | None]) -> Work | None:
+    """Return the sum of several clients' work, None if it is unknown for one of them."""
     parts = [work for work in works if work is not None]
     if not parts or len(parts) < len(works):
         return None
@@ -201,7 +201,7 @@ def arrived(
     streams: Sequence[Measurement], figures: Mapping[str, Scalar], seconds: float
 ) -> Iterator[tuple[str, float]]:
     """Yield each sending end, and the rate at which its data arrived, in Mbit/s."""
-    work = together_done([stream.work for stream in streams])
+    work = summed([stream.work for stream in streams])
     if work is None or work.transactions:
         return
     for flow in work.flows:
@@ -228,12 +228,12 @@ def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
 
 
 def _volume(figures: Sequence[Mapping[str, Scalar]], rate: str) -> float:
-    """Return the data of all streams, each at its own rate for its own time."""
+    """Return the data of all streams, each at its own rate over its own time."""
     return sum(number(f, rate) * number(f, "elapsed_s") for f in figures)
 
 
 def number(figures: Mapping[str, Scalar], name: str) -> float:
-    """Return a stream's figure. Raises ToolFailure where it has none, which is not 0."""
+    """Return a stream's figure. Raises ToolFailure if it has none, which must not count as 0."""
     value = figures.get(name)
     if value is None:
         raise ToolFailure(f"a stream reports no {name}: the streams cannot be added up")

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from netlimits.model import Ends, Machine, SettingUse, Setup
-from netlimits.settings import MADE_ANEW, options_of
+from netlimits.settings import RECREATES, options_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class SettingStep:
 
 
 Turn = tuple[SettingStep, ...]
-"""The steps to one setting, which its hosts may take at the same time."""
+"""Steps of one setting, which different machines may execute in parallel."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,11 @@ class Preparation:
         pace: SettingUse | None = None,
         roles: Collection[str] | None = None,
     ) -> tuple[Turn, ...]:
-        """Return the turns to a configuration, one setting after the other."""
+        """Return the turns that bring hosts to a configuration, one setting after the other.
+
+        First, settings that the configuration lacks are restored. `roles` limits this to some
+        hosts.
+        """
         given = options_set(setup.settings, self._machines)
         paced = ends["local"] if setup.around.pace else ()
         here = self._set if roles is None else roles
@@ -64,7 +68,7 @@ class Preparation:
             for role in here
             for name, known in self._set[role].items()
             if not known.names <= given.get((role, name), frozenset())
-            and not (name == "qdisc" and role in paced)  # which makes its own anew
+            and not (name == "qdisc" and role in paced)  # pacing replaces the qdisc
         ]
         left.sort(reverse=True)
         turns = [
@@ -100,7 +104,7 @@ class Preparation:
     def _looks(self, settings: tuple[SettingUse, ...]) -> Iterator[SettingStep]:
         queues = {role for use in settings if use.name == "channels" for role in use.roles}
         for use in settings:
-            for role in use.roles if use.name in MADE_ANEW["channels"] else ():
+            for role in use.roles if use.name in RECREATES["channels"] else ():
                 if role in queues:
                     yield self._step("look", role, use.name, use.options)
 
@@ -131,6 +135,7 @@ def options_set(
 
 
 def _named(options: Any, before: str = "") -> Iterator[str]:
+    """Yield the dotted names of options, such as `.tso`, and "" for the setting itself."""
     yield before
     if isinstance(options, Mapping):
         for name, inner in options.items():

@@ -22,10 +22,15 @@ class Progress:
 
 
 class Tally:
+    """Counts the outcomes of runs, and estimates the time left from how long runs took so far."""
+
     def __init__(
         self, outcomes: Counter[str], pending: int, seconds: float, together: float = 1.0
     ) -> None:
-        """Begin with the `outcomes` so far and `pending` runs, planned to take `seconds`."""
+        """Begin with the `outcomes` so far and `pending` runs, planned to take `seconds` in a row.
+
+        `together` is the share of that time that they take with several runs at once.
+        """
         self._outcomes = outcomes
         self._total = outcomes.total() + pending
         self._planned, self._together = seconds, together

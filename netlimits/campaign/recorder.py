@@ -1,4 +1,4 @@
-"""A host that records everything that a run did on it, so that raw output is complete."""
+"""Hosts that record everything that an attempt does on them, so that raw output is complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netlimits.model import Command, Completed
 
 
 class Recorder:
-    """A host that records everything that an attempt did on it, and a lost connection."""
+    """A host that records an attempt's commands, and the reason if its connection is lost."""
 
     def __init__(self, host: Host) -> None:
         self.name = host.name
@@ -27,11 +27,11 @@ class Recorder:
         return self._host.patience
 
     @property
-    def records(self) -> bool:
+    def is_recording(self) -> bool:
         return self._entries is not None
 
     def replace(self, host: Host) -> Sequence[int]:
-        """Go on with another connection to the same machine; returns the old one's `shells`."""
+        """Switch to a new connection to the same machine. Return the old one's `shells`."""
         shells = self._host.shells()
         self._host.close()
         self._host, self.lost = host, ""
@@ -41,11 +41,11 @@ class Recorder:
         return self._host.shells()
 
     def is_lost(self) -> bool:
-        """Return True if the connection is gone, which the host is asked if it is not known."""
+        """Return True if the connection is lost; if that is unknown, a command finds out."""
         if not self.lost:
             try:
                 self.run(Command(("true",), deadline=10))
-            except HostError as error:  # a shell that ends at once, say
+            except HostError as error:  # for example, a login shell that exits at once
                 self.lost = self.lost or str(error)
         return bool(self.lost)
 
@@ -62,7 +62,10 @@ class Recorder:
     def begin_in_turn(
         self, commands: Sequence[Command], steps: Sequence[str] = ()
     ) -> Callable[[], list[Completed]]:
-        """Begin commands as the host does; keep each as a step of its own if `steps` names it."""
+        """Begin commands in order. The returned function waits for them and records their output.
+
+        `steps` names the step of each; without it, all belong to the current step.
+        """
         self._refuse_lost()
         with self._noticing():
             wait = self._host.begin_in_turn(commands)
@@ -80,7 +83,7 @@ class Recorder:
         return self._host.begins(commands)
 
     def keep(self, completed: Completed, step: str) -> None:
-        """Keep what a server of this host printed."""
+        """Record a completed command as part of a step, if an attempt is being recorded."""
         if self._entries is not None:
             self._entries.append(RawEntry(step, completed))
 
@@ -90,13 +93,13 @@ class Recorder:
             return self._host.serve(command)
 
     def background(self, command: Command) -> Server:
-        """Start a background command on the host; `keep` records its outcome."""
+        """Start a background command on the host; `keep_background` records its output."""
         self._refuse_lost()
         with self._noticing():
             return self._host.background(command)
 
     def keep_background(self, look: Server, step: str) -> None:
-        """Record the result of a background command, which is ended if necessary."""
+        """End a background command and record its output."""
         with self._noticing():
             completed = look.stop()
         self.keep(completed, step)
@@ -126,7 +129,7 @@ class Recorder:
 
 @contextmanager
 def recording(hosts: Iterable[Recorder]) -> Iterator[list[RawEntry]]:
-    """Record what these hosts do in one list, in the order in which commands ended."""
+    """Record the commands of these hosts in one list, in the order in which they end."""
     entries: list[RawEntry] = []
     hosts = [*hosts]
     for host in hosts:

@@ -29,7 +29,10 @@ def before_first_run(session: Session, stop: Stopping) -> None:
 
 
 def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
-    """Set every setting of `TRIED` once on the hosts of an open session, and read it back."""
+    """Set every setting of `TRIED` once on the hosts of an open session, and read it back.
+
+    Return an error for each setting that failed.
+    """
     experiment = session.plan.experiment
     seen: set[tuple[str, str, str]] = set()
     if experiment.mesh:
@@ -43,13 +46,13 @@ def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
         session.guards.keep(0.0)
         for turn in session.preparation.turns(_only(setup, TRIED), experiment.all_ends):
             try:
-                attempt.take(session, stop, turn)
+                attempt.apply_turn(session, stop, turn)
             except SettingError as problem:
                 finding = _finding(problem, setup, experiment.path)
                 wrong[str(finding)] = finding
     if seen and not wrong:  # else the session restores all at once
         for turn in session.preparation.turns(_only(setup, ()), experiment.all_ends):
-            attempt.take(session, stop, turn)
+            attempt.apply_turn(session, stop, turn)
     return tuple(wrong.values())
 
 

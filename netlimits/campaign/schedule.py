@@ -43,7 +43,7 @@ def pending(plan: Plan, before: Outcomes) -> Iterator[Run]:
     for run in plan.runs(min([before.first_left, *before.configurations])):
         if run.number in before.configurations:
             before.check(run)
-        if run.number not in before and not plan.skip(run.values):
+        if run.number not in before and not plan.skip_reason(run.values):
             yield run
 
 
@@ -55,10 +55,10 @@ def carry_out(
     tally: Tally,
     on_progress: Callable[[Progress], None],
 ) -> Record:
-    """Attempt a run until it has an outcome, on hosts that are connected again if need be."""
+    """Attempt a run until it has an outcome, reconnecting to hosts before each attempt."""
     for number in range(before + 1, before + 1 + ATTEMPTS):
         stop.check()
-        for role in session.lost(session.hosts):  # one gone for good ends the campaign
+        for role in session.lost(session.hosts):  # a host that stays lost ends the campaign
             session.connect_again(role, stop.interruptible)
         last = number == before + ATTEMPTS
         record = attempt.carry_out(
@@ -71,7 +71,7 @@ def carry_out(
 
 
 def every_search(session: Session, stop: Stop, on_progress: Callable[[Progress], None]) -> Progress:
-    """Carry out every search of the plan that is not over, on the hosts of an open session."""
+    """Carry out every unfinished search of the plan, on the hosts of an open session."""
     known = records.records(session.archive)
     every = searches(session.plan, known)
     number = max((record.run.number for record in known), default=0)
@@ -106,11 +106,12 @@ def _tally(session: Session, every: list[SearchTrials]) -> Tally:
 
 
 def _refuse_unmeasured(session: Session, record: Record) -> None:
+    """Raise InputError if a trial did not measure a metric that the search bounds."""
     around = session.specification(record.run).around
     if record.status != "ok" or around.search is None:
         return
     if names := search.lacking(around.search, record.figures):
         raise InputError(
-            f"search.{names[0]}: the runs measure no {names[0]}; leave it out, or take a tool that "
-            "does"
+            f"search.{names[0]}: the runs measure no {names[0]}; leave it out, or use a tool that "
+            "measures it"
         )

@@ -78,7 +78,7 @@ class Session:
 
     @property
     def changed_by_others(self) -> list[str]:
-        """Return the changes that others made to the hosts' network state, one line each."""
+        """The changes that others made to the hosts' network state, one line each."""
         return self.states.result.others
 
     def specification(self, run: Run) -> Specification:
@@ -94,7 +94,7 @@ class Session:
 
     def host(self, role: str) -> Recorder:
         """Return the host of a role, reconnected if necessary unless an attempt is using it."""
-        if self.hosts[role].lost and not self.hosts[role].records:
+        if self.hosts[role].lost and not self.hosts[role].is_recording:
             self.connect_again(role)
         return self.hosts[role]
 
@@ -111,7 +111,7 @@ class Session:
         self, role: str, waiting: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> None:
         """Reconnect to a host, and end what the lost connection left running."""
-        for last in (False, True):  # the new one may be lost at once
+        for last in (False, True):  # a new connection may be lost at once
             shells = self._logged_in(role, waiting)
             try:
                 self._refuse_another_boot(role)

@@ -17,7 +17,7 @@ from netlimits.settings import tunnel
 from netlimits.tools import Transfer, tool
 
 KEPT = 1000
-"""Configurations whose specifications are kept: memory does not grow with their number."""
+"""Maximum number of cached specifications, which bounds memory."""
 
 LOOPBACK = "lo"
 
@@ -49,7 +49,7 @@ class Specification:
 
     @property
     def profiling(self) -> Profiling | None:
-        """Return what to profile in this run; None for a run that records no profile."""
+        """What to profile in this run, None for a run that records no profile."""
         return self.around.profile if self.profiled else None
 
     @property
@@ -70,7 +70,7 @@ class Specification:
 
     @property
     def seconds(self) -> float:
-        return tool(self.tool).seconds(self.options) + self.around.beyond
+        return tool(self.tool).seconds(self.options) + self.around.extra_seconds
 
     @property
     def asked_mbps(self) -> float | None:
@@ -97,17 +97,17 @@ class Specification:
 
     @property
     def receiver(self) -> str | None:
-        """End that is sampled during the run, because the tool does not report what arrives.
+        """The end that is sampled during the run because the tool does not report what arrives.
 
-        A search samples it too: iperf3 counts until its connection ends, 40 ms of 2 s too late,
-        which is 2 % of the rate.
+        A search samples it in any case: iperf3 counts until its connection ends, 40 ms too late in
+        a run of 2 s, which is 2 % of the rate.
         """
         untold = tool(self.tool).needs_watch(self.options, self.connections)
         return self.transfer.receiver if untold or self.around.search else None
 
     @property
     def counting(self) -> tuple[str, ...]:
-        """The ends that are sampled all through the run."""
+        """The ends whose samples count arriving data all through the run."""
         own = (self.receiver,) if self.receiver else ()
         return (*own, *(("local", "remote") if self.around.bulk else ()))
 
@@ -115,7 +115,7 @@ class Specification:
     def transfer(self) -> Transfer:
         return tool(self.tool).transfer(self.options)
 
-    def streams_beside(self) -> list[Mapping[str, Any]]:
+    def bulk_options(self) -> list[Mapping[str, Any]]:
         """Return the options of each bulk stream, with the client's sending ones first."""
         if not (bulk := self.around.bulk):
             return []
@@ -132,14 +132,16 @@ class Specification:
 
     @property
     def stream_tool(self) -> str:
+        """The tool of the bulk streams."""
         return str(tool(self.tool).streams_of or self.tool)
 
     @property
     def other_server(self) -> str:
-        """Tool whose server the bulk streams need as well as that of the test; "" for none."""
+        """The tool whose server the bulk streams need beside the test's own; "" for none."""
         return self.stream_tool if self.around.bulk and self.stream_tool != self.tool else ""
 
     def roles(self) -> Iterator[tuple[str, str]]:
+        """Yield each role with its end, as (end, role)."""
         for end, roles in self.ends.items():
             yield from ((end, role) for role in roles)
 

@@ -1,10 +1,9 @@
 """The steps of a measurement, as data: the runner does them, and `plan --commands` prints them.
 
-In this order: the tool's servers, the sampler (begun so early that its start is over before the
-client's), traces, one reading of each host, profiles, the client, and one reading of each host,
-which first ends the profiles; what they recorded is folded last. The readings
-hold the evidence, the CPUs' times nearest to the client, what others changed meanwhile, and the
-run's settings.
+They run in this order: the tool's servers, samplers (early, so that they have started before the
+client does), traces, one reading of each host, profiles, the client, and another reading of each
+host, which first ends the profiles. The profiles are folded last. The readings hold the evidence,
+the CPUs' times nearest to the client, what others changed meanwhile, and the run's settings.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ from netlimits.model import Command, ServerAddress
 from netlimits.settings import setting
 from netlimits.tools import Features, tool
 
-LOOKS_MARGIN = 15.0
-"""Seconds beyond a run's own after which nothing is looked at any more."""
+SAMPLER_MARGIN = 15.0
+"""Seconds by which samplers and drop counters may outlast a run."""
 
 TRACE_MARGIN = 3.0
-"""Seconds that a trace may last beyond the run that it is of."""
+"""Seconds by which a trace may outlast its run."""
 
 PROFILE_MARGIN = 30.0
-"""Seconds that a profile may last beyond its run, whose client ends it."""
+"""Seconds by which a profile may outlast its run, if it is not ended after the client."""
 
 COUNTED_FROM = 3.0
-"""Seconds of the shortest run of which drops are counted: to begin takes a second on slow hosts."""
+"""Seconds of the shortest run whose drops are counted: starting takes a second on slow hosts."""
 
 SERVER, SETTINGS = "server", "settings"
 
 PROFILE_BEGIN, PROFILE_END = "profile begins", "profile ends"
 
 WATCHED = ("mtu", "offload")
-"""Settings of which `evidence.watch` reads all on the hosts that measure."""
+"""Settings that `evidence.watch` reads completely, on the hosts that measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ def measurement(
     def cpus(step: str) -> tuple[Step, ...]:
         return tuple(Step(role, step, cpu.READ) for role in roles)
 
-    seconds = specification.seconds + LOOKS_MARGIN
+    seconds = specification.seconds + SAMPLER_MARGIN
     counting = drops.command(seconds, separate=specification.one_kernel)
     begun, ended, folded = _profiles(specification)
     servers_beside = tuple(
@@ -108,7 +107,7 @@ def measurement(
         tuple(Step(role, SERVER, server(specification.options, addresses[role])) for role in remote)
         + servers_beside,
         tuple(
-            Step(role, raw.SAMPLE, _look(specification, role, addresses[remote[0]].port))
+            Step(role, raw.SAMPLE, _sampler(specification, role, addresses[remote[0]].port))
             for role in roles
         ),
         tuple(
@@ -162,7 +161,7 @@ def _watch(specification: Specification, act: str, role: str) -> Command:
 
 
 def address(specification: Specification, role: str) -> ServerAddress:
-    """Where the tool's server of a role listens; ADDRESS where that is not known yet."""
+    """Return where the tool's server of a role listens; ADDRESS stands for an unknown address."""
     unknown = "::ADDRESS" if specification.around.family == "ipv6" else "ADDRESS"
     return ServerAddress(specification.address(role) or unknown, _port(specification))
 
@@ -174,7 +173,7 @@ def bulk_server(specification: Specification, server: ServerAddress) -> ServerAd
 
 
 def _port(specification: Specification) -> int:
-    """Return the server's port, unless it has another one each time."""
+    """Return the server's port as configured; `Servers` may choose another one."""
     return int(specification.options.get("port", tool(specification.tool).port))
 
 
@@ -190,7 +189,7 @@ def _traces(specification: Specification) -> Iterator[Step]:
         yield Step(role, raw.TRACE, command)
 
 
-def _look(specification: Specification, role: str, port: int) -> Command:
+def _sampler(specification: Specification, role: str, port: int) -> Command:
     here = "local" if role in specification.ends["local"] else "remote"
     of = tool(specification.tool)
     client, server = of.processes(specification.options)
@@ -199,20 +198,20 @@ def _look(specification: Specification, role: str, port: int) -> Command:
     peers = tuple(specification.address(other) or "" for other in others)
     length, counting = specification.seconds, 0.0
     udp = specification.transfer.transport == "udp"
-    carrying = len(specification.streams_beside())
+    carrying = len(specification.bulk_options())
     if not udp:
         ways = 2 if specification.options.get("bidirectional") else 1
         flows = int(specification.options.get("parallel", 1)) * ways
         carrying += specification.connections * flows
     measured = float(specification.options.get("seconds", length))
     if here in specification.counting:
-        # the first and the last interval with data are not whole ones: there must be many others
+        # the first and last intervals with data are incomplete, so there must be many others
         often = min(1.0, length / 5, max(measured / 25, specification.connections / 50))
         if bulk := specification.around.bulk:
             often = min(often, bulk.lead / 4)
         interval = abs(float(specification.options.get("interim_seconds", often)))
         counting = min(interval, often)
-    # of repetitions the first: a connection has no past in the next one
+    # sample only the first repetition: the next one has new connections
     once = float(specification.options.get("omit", 0)) + measured
     other = specification.other_server
     beside = tool(other).processes({}) if other else ()
@@ -227,7 +226,7 @@ def _look(specification: Specification, role: str, port: int) -> Command:
         carrying=carrying,
         interface=specification.machines[role].interface or "",
         tools=(client, server, *beside),
-        deadline=length + LOOKS_MARGIN,
+        deadline=length + SAMPLER_MARGIN,
     )
 
 
@@ -239,7 +238,7 @@ def _client(
     if bulk := specification.around.bulk:
         (server,) = (addresses[role] for role in specification.ends["remote"])
         of_streams, at = tool(specification.stream_tool).client, bulk_server(specification, server)
-        streams = [of_streams(o, features, at) for o in specification.streams_beside()]
+        streams = [of_streams(o, features, at) for o in specification.bulk_options()]
         return under_load.with_transactions(
             streams, make(specification.options, features, server), bulk
         )

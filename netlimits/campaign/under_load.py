@@ -1,11 +1,11 @@
 """Bulk streams beside transactions: latency under load, as one measurement.
 
 One shell script on the client's host starts the streams, waits `lead` seconds for the queues to
-fill, runs the transactions, and lets the streams run on (`tail`). Full queues delay a start: every
-stream has to outlive the transactions, else the run is invalid.
+fill, runs the transactions, and lets the streams continue (`tail`). Full queues delay the
+transactions' start. Every stream has to outlive them, else the run is invalid.
 
-What the streams carried is what arrived while the transactions ran, as the kernel of each receiving
-end counts it (`evidence.sample.arrivals`). The streams are the busiest connections of the
+The streams' rate is what arrived while the transactions ran, as counted by the kernel of each
+receiving end (`evidence.sample.arrivals`). The streams are the busiest connections in the
 snapshots. Both ends see their first data, which gives the offset of the hosts' clocks.
 """
 
@@ -28,12 +28,15 @@ _TIMES = re.compile(
 )
 
 APART = 2.0
-"""How many times the transactions' bytes each stream must have carried to be told from them."""
+"""A stream must carry this many times the transactions' bytes to be distinguished from them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When the streams began and the transactions ended, by the client's clock, in seconds."""
+    """When the streams began and the transactions ended, in seconds by the client's clock.
+
+    `outlived` is the number of streams that ran longer than the transactions.
+    """
 
     began: float
     ended: float
@@ -48,7 +51,7 @@ class Begin:
     until: float = math.inf
 
     def since(self, earliest: float) -> Begin:
-        """Return the range from `earliest` on; an open end becomes its start."""
+        """Return the range without times before `earliest`; an open end is set to the start."""
         after = max(self.after, earliest)
         return Begin(after, self.until if math.isfinite(self.until) else after)
 
@@ -67,7 +70,7 @@ class Begin:
 
 
 def directions(bulk: Bulk) -> tuple[str, ...]:
-    """Which way each kind of stream goes, seen from the client."""
+    """Return the directions of the streams, seen from the client."""
     return ("send", "recv") if bulk.direction == "both" else (bulk.direction,)
 
 
@@ -77,7 +80,7 @@ def receivers(bulk: Bulk | None) -> tuple[str, ...]:
 
 
 def with_transactions(streams: Sequence[Command], transactions: Command, bulk: Bulk) -> Command:
-    """Return a command that runs the streams and, in their midst, the transactions."""
+    """Return a command that runs the transactions while the streams run."""
     numbers = range(2, len(streams) + 2)
     start = [
         f'{shlex.join(c.argv)} >"$d/{n}.out" 2>"$d/{n}.err" & p{n}=$!\n'
@@ -104,7 +107,10 @@ def with_transactions(streams: Sequence[Command], transactions: Command, bulk: B
 
 
 def times(completed: Completed, bulk: Bulk, count: int) -> Times:
-    """Return when they ran. Raises ToolFailure if one of `count` streams did not outlive them."""
+    """Return when streams and transactions ran.
+
+    Raises ToolFailure if one of `count` streams did not outlive the transactions.
+    """
     match = _TIMES.search(completed.stdout)
     if not match:
         raise ToolFailure("the script of the bulk streams was cut short")
@@ -171,7 +177,7 @@ def figures(
 
 
 def arrived(bulk: Bulk | None, measured: Mapping[str, Scalar]) -> Iterator[tuple[str, float]]:
-    """Each sending end, and the rate at which its streams' data arrived in Mbit/s."""
+    """Yield each sending end, and the rate in Mbit/s at which its streams' data arrived."""
     for way in directions(bulk) if bulk else ():
         yield (
             "local" if way == "send" else "remote",
@@ -180,7 +186,10 @@ def arrived(bulk: Bulk | None, measured: Mapping[str, Scalar]) -> Iterator[tuple
 
 
 def first_data(snapshots: Sequence[Snapshot], count: int, *, sent: bool) -> Begin:
-    """When the last of `count` streams began, which the looked-at host `sent`, or received."""
+    """Return when the last of `count` streams began, by the snapshots of a host.
+
+    `sent` is True if the host sends the streams, False if it receives them.
+    """
     streams = list(_most(snapshots, sent))[:count]
     before = -math.inf
     for snapshot in snapshots:
@@ -205,6 +214,7 @@ def only_streams(snapshots: Sequence[Snapshot], count: int) -> tuple[list[Snapsh
 
 
 def _most(snapshots: Sequence[Snapshot], sent: bool) -> dict[tuple[str, str], float]:
+    """Return each connection's bytes, the busiest connection first."""
     most: dict[tuple[str, str], float] = {}
     for snapshot in snapshots:
         for each in snapshot.connections:

@@ -39,12 +39,12 @@ PANELS = (
 """The panels of a timeline, which `analysis.sources.timeline` describes."""
 
 REQUIRED = ...
-"""The default of an option that must be given."""
+"""Marks an option that has no default and must be given."""
 
 
 @dataclass(frozen=True)
 class ChartKind:
-    """A chart, with all that other packages know of it.
+    """A chart, with everything that other packages need to know about it.
 
     Attributes:
         name: Name in `report:`, on the command line and of the function that draws it.
@@ -55,9 +55,9 @@ class ChartKind:
         table: Dotted name, below the package, of the function that makes the chart's table.
         cosmetic: Options that the table does not take.
         panels: What `of` may name in a chart that stacks a panel for each; () if it names metrics.
-        along: How the points of a curve differ, other than by `series`: the options that name those
-            columns, or the dotted name of a function that returns the columns for (frame, factors,
-            options). None for a chart of a single run.
+        along: What distinguishes the points of one curve: the options that name those columns, or
+            the dotted name of a function that returns the columns for (frame, factors, options).
+            () if runs are the points; None if runs are not pooled into points.
     """
 
     name: str
@@ -71,7 +71,7 @@ class ChartKind:
 
     @property
     def single(self) -> bool:
-        """True if it draws a single run."""
+        """True if the chart can be drawn of one chosen run."""
         return "run" in self.options
 
     @property
@@ -97,7 +97,7 @@ class ChartKind:
     def points(
         self, frame: pd.DataFrame, factors: list[str], given: Mapping[str, Any]
     ) -> list[str] | None:
-        """Return the columns in which the points of a curve differ, None if `along` is None."""
+        """Return the columns that distinguish the points of one curve; None if `along` is None."""
         options = {**self.options, **given}
         if isinstance(self.along, str):
             columns: list[str] = _function(self.along)(frame, factors, options)
@@ -182,7 +182,7 @@ CHARTS: tuple[ChartKind, ...] = (
          table="charts.kinds.bursts.sizes", cosmetic=("role", "title")),
 )
 # fmt: on
-"""In the order of the help. `goodput` is missing, since it draws bounds and needs no campaign."""
+"""All charts, in the order of the help. `goodput` is missing: it draws bounds, not a campaign."""
 
 KINDS: Mapping[str, ChartKind] = {kind.name: kind for kind in CHARTS}
 """Name -> chart."""

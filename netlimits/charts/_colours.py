@@ -42,7 +42,7 @@ KNOWN: Mapping[str, str] = {
     "netperf": BLUE,
     "nuttcp": ORANGE,
 }
-"""Value that the reports compare -> its colour in every chart."""
+"""Value that the reports compare, in lower case -> its colour in every chart."""
 
 LINES: tuple[Any, ...] = (
     "-",
@@ -100,7 +100,7 @@ def series_styles(
 
 
 def value_colours(names: Sequence[str]) -> dict[str, str]:
-    """Return each name's colour: the KNOWN one, or the next free one, unreserved colours first."""
+    """Return each name's colour: that in KNOWN, or a free one, preferably not one of KNOWN."""
     fixed = {name: KNOWN[name.lower()] for name in names if name.lower() in KNOWN}
     free = [c for c in PALETTE if c not in fixed.values()] or list(PALETTE)
     free.sort(key=lambda colour: colour in KNOWN.values())

@@ -1,4 +1,4 @@
-"""The formats of figures, which a command offers before it imports matplotlib."""
+"""The file formats of figures, in a module that does not import matplotlib."""
 
 FORMATS = ("png", "svg", "pdf")
-"""What a figure can be written as."""
+"""Suffixes of the files that a figure can be written to."""

@@ -15,7 +15,7 @@ from netlimits.charts._colours import GREY, SeriesStyle
 from netlimits.metrics import Metric
 
 ROOM = 0.075
-"""Share of an axis that the label of a number needs."""
+"""Share of an axis that the label of a tick needs."""
 
 LINE = 8.5
 """Font size of a line's label, points."""
@@ -24,7 +24,7 @@ FEW_DECADES = 300
 """Ratio of maximum to minimum below which a logarithmic axis has ticks at 1, 2 and 5."""
 
 TEXTS, GAP = 1.03, 0.006
-"""Where the labels of lines begin, and the gap before them: shares of the axes' width."""
+"""Where the labels of lines begin, and the gap before them, in widths of the axes."""
 
 
 def thousands(axes: Axes, which: str = "y") -> None:
@@ -60,7 +60,7 @@ def heading(axes: Axes, title: str, *notes: str) -> None:
 
 
 def heading_of_panels(figure: Figure, title: str) -> None:
-    """Set a title above panels with headings of their own."""
+    """Set a title above all panels, which have headings of their own."""
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
@@ -81,7 +81,7 @@ def goodput_bound(axes: Axes, bound: float, unit: str) -> None:
 def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> None:
     """Write each series' label at the right edge, at the height of its last point (x, y).
 
-    They follow the points when the axes' limits change.
+    The labels follow the points when the axes' limits change.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -115,7 +115,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
 
 
 def log_axis(axis: Axis) -> None:
-    """Label a logarithmic axis with plain numbers, at 1, 2 and 5 of few decades or at 1 of many."""
+    """Label a logarithmic axis with plain numbers, at 1, 2, 5 of each decade or at 1 if many."""
     low, high = sorted(axis.get_view_interval())
     few = low > 0 and high / low < FEW_DECADES
     axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))

@@ -15,15 +15,15 @@ from netlimits.analysis import frames, wording
 from netlimits.charts._colours import GREY, SeriesStyle
 
 UNDETERMINED, UNKNOWN = "undetermined", "?"
-"""The verdict without a limit, and its letter."""
+"""Limit of runs whose limit could not be determined, and its letter."""
 
 KEY_CHARACTERS = 15.0
 """Characters of the key that fit in an inch."""
 NOTHING = "–"
-"""Stands on a line from where the limit is unknown."""
+"""Letter on a line where the limit becomes unknown."""
 
 KEY_OF_LINES = " · from a letter to the next along its line"
-"""Explains in the key that on a line a letter holds until the next one."""
+"""Addition to the key: on a line a letter holds until the next one."""
 
 Key = Sequence[Hashable]
 

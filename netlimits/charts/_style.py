@@ -64,7 +64,7 @@ class Chart(Figure):
     """A matplotlib Figure that a notebook shows without pyplot."""
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw, or only compute the layout when matplotlib draws before saving."""
+        """Draw; while matplotlib draws before saving, only compute the layout, to save time."""
         engine = self.get_layout_engine()
         if isinstance(engine, ConstrainedLayoutEngine) and self.canvas.is_saving():
             engine.execute(self)
@@ -95,7 +95,7 @@ def blank(
 
 
 def svg(figure: Figure) -> str:
-    """Return the figure as SVG without comments, which repeat texts unescaped."""
+    """Return the figure as SVG without comments, which contain its texts unescaped."""
     buffer = io.StringIO()
     with style():
         figure.savefig(buffer, format="svg", metadata=dict(NO_DATE["svg"]))

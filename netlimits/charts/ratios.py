@@ -73,7 +73,10 @@ def _mark(axes: Axes, place: int, row: Mapping[Hashable, Any]) -> None:
 
 
 def _limits(rows: list[dict[Hashable, Any]], threshold: float) -> tuple[float, float]:
-    """Return the ends of the axis: threshold, ratios, and intervals up to 5 times their ratio."""
+    """Return the limits of the axis, which show all ratios and at least twice the threshold.
+
+    Intervals are shown up to a fifth and five times their ratio.
+    """
     ends = [1 - 2 * threshold, 1 + 2 * threshold]
     for row in rows:
         ends.append(row["ratio"])

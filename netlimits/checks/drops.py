@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.evidence import drops
-from netlimits.model.drop_reasons import TOGETHER
+from netlimits.model.drop_reasons import ALL_NAMESPACES
 
 
 class Drops(Check):
@@ -30,5 +30,5 @@ class Drops(Check):
             )
         else:
             way = "bpftrace" if shared else ways.split()[0]
-            of_all = f", {TOGETHER}" if way != "bpftrace" and spaces != "1" else ""
+            of_all = f", {ALL_NAMESPACES}" if way != "bpftrace" and spaces != "1" else ""
             yield self.note(role, f"counted by reason, with {way}{of_all}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.experiment import resolution
 from netlimits.model import Family, Setup
-from netlimits.tools import Transfer, tool
+from netlimits.tools import LARGEST_DATAGRAM, Transfer, tool
 
 ETHERNET = 14
 UDP_HEADERS = {4: 28, 6: 48}
@@ -53,12 +53,13 @@ class Fragments(Check):
     def _datagrams(self, site: Site, role: str) -> Iterator[Finding]:
         if large := _too_large(site, role, lambda s: transfer(s).datagram, UDP_HEADERS):
             size, mtu, headers, name = large
-            most = mtu - headers
+            most = min(mtu - headers, LARGEST_DATAGRAM)
+            fitting = ", or set an `mtu` that they fit into" if size <= LARGEST_DATAGRAM else ""
             problem = f"datagrams of up to {size} bytes are fragmented at an MTU of {mtu}"
             yield self.warning(
                 role,
                 _at(site, problem, "measure", name, "send_size"),
-                f"send {most} bytes at most, or set an `mtu` that they fit into",
+                f"send {most} bytes at most{fitting}",
             )
 
     def _segments(self, site: Site, role: str) -> Iterator[Finding]:

@@ -55,13 +55,13 @@ COMMANDS: dict[str, str] = {
     "schema": "Print the JSON Schema of experiment files, for editors.",
     "lab": "Build test hosts on this machine: namespaces or machines.",
 }
-"""Command, which is its module's name too -> its line in `netlimits --help`, in their order."""
+"""Command, by which its module is named too -> its line in `netlimits --help`, in this order."""
 
 TRACEBACK = "NETLIMITS_TRACEBACK"
-"""The environment's variable that has a mistake of our own end in a traceback, for a report."""
+"""Environment variable: if set, a bug in netlimits ends in a traceback."""
 
 OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-"""What writing to standard output can end in. Any other error without a file is our mistake."""
+"""Errors of writing to standard output. Any other OSError without a file name is a bug of ours."""
 
 
 class LazyGroup(click.Group):
@@ -110,13 +110,13 @@ def group() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line; what goes wrong becomes one line and an exit status."""
+    """Run the command line; errors become messages on stderr and exit statuses."""
     try:
         status = group.main(args=argv, prog_name="netlimits", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
     except NetlimitsError as error:
-        # what is left on a host comes with the commands that mend it, one a line; and so do faults
+        # these have a line for each command that restores a host, or for each finding or error
         several = error.exit_status == 3 or isinstance(error, CheckError | DocumentErrors)
         echo(f"netlimits: {str(error) if several else one_line(str(error))}", err=True)
         sys.exit(error.exit_status)
@@ -135,14 +135,14 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.exit(1)
     except OSError as error:  # a folder that may not be read, a full disk under the output
         if not error.filename and error.errno not in OUTPUT_ERRORS:
-            _mistake(error)
+            _bug(error)
         _drop_output()
         _end(f"{error.filename or 'the output'}: {one_line(error)}", 2)
     except Exception as error:
-        _mistake(error)
+        _bug(error)
 
 
-def _mistake(error: Exception) -> NoReturn:
+def _bug(error: Exception) -> NoReturn:
     if os.environ.get(TRACEBACK):
         raise error
     what = one_line(f"{type(error).__name__}: {error}")[:300]
@@ -150,7 +150,7 @@ def _mistake(error: Exception) -> NoReturn:
 
 
 def _drop_output() -> None:
-    """Leave nothing for the interpreter to flush at its end where flushing fails."""
+    """Redirect stdout to /dev/null if it cannot be flushed: the interpreter flushes it at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -163,15 +163,14 @@ def _end(message: str, status: int) -> NoReturn:
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a text without control codes: a terminal obeys what hosts and files may hold."""
+    """Print a text with control codes escaped, since texts of hosts and files may contain them."""
     click.echo(escaped(str(text)), err=err, nl=nl)
 
 
 def echo_json(value: object) -> None:
-    """Print a value as JSON, for programs."""
     echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def quoted(path: os.PathLike[str] | str) -> str:
-    """Return a path as a shell takes it: for commands that people copy out of what is printed."""
+    """Quote a path for a shell, in commands that users copy."""
     return shlex.quote(os.fspath(path))

@@ -1,4 +1,4 @@
-"""`netlimits check`: everything that would make a run fail or lie, before anything is touched."""
+"""`netlimits check`: what would make a run fail or mislead, before anything is changed."""
 
 from __future__ import annotations
 
@@ -110,14 +110,17 @@ def _findings(
         findings += survey.findings
         if write and not any(finding.severity == "error" for finding in findings):
             findings = _tried(plan, survey, hosts, findings)
-        runs = len(plan) - plan.leaving_out(survey.skipped).left_out().total()
+        runs = len(plan) - plan.leaving_out(survey.skipped).skipped_runs().total()
     return [*findings, here(Path("results"), runs)], survey.skipped
 
 
 def _tried(
     plan: Plan, survey: Survey, hosts: Mapping[str, Host], findings: list[Finding]
 ) -> list[Finding]:
-    """Write, read back and restore every setting; the undo log is a campaign without runs."""
+    """Write, read back and restore every setting; return all findings.
+
+    The undo log is that of a temporary campaign without runs.
+    """
     import shutil
     import tempfile
     from dataclasses import replace

@@ -75,7 +75,7 @@ PAGE = "comparison.html"
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 5 where something is unclear; of a gate, where one of its conditions is.",
+    help="Exit with 5 if something is unclear; with --gate, if one of its conditions is unclear.",
 )
 @format_option("text", "markdown", "csv", "junit")
 @JSON
@@ -199,7 +199,7 @@ def _statuses(table: pd.DataFrame, strict: bool) -> Iterator[int]:
 def _comparisons(
     baseline: Results, after: Sequence[Results], sessions_differ_by: float | None
 ) -> Iterator[BothSides]:
-    """Yield each campaign against the baseline; without any, the sides of one that is a duet."""
+    """Yield each campaign against the baseline or, without any, the baseline's sides (a duet)."""
     if not after and (baseline.campaign is None or not baseline.campaign.experiment.sides):
         raise DataError(
             f"{baseline.path}: is not a duet (netlimits run EXPERIMENT --against …); name a "
@@ -250,7 +250,7 @@ def _write_page(
     inside = not name and last.campaign is not None
     file = last.path / PAGE if inside else Path(name or PAGE)
     with writing(file):
-        if inside:  # as all that a campaign leaves: its owner's alone
+        if inside:  # readable by its owner only, like all files of a campaign
             Folder(last.path).write(PAGE, text)
         else:
             file.write_text(text, encoding="utf-8")
@@ -269,7 +269,7 @@ def _campaigns(comparison: BothSides) -> dict[str, Campaign]:
 
 
 def _hosts(comparison: BothSides) -> list[str]:
-    """Return what differs between the hosts of the first and the last campaign, a line each."""
+    """Return a line for each difference between the hosts of the first and the last campaign."""
     first, *_, last = [*each_part(comparison.before, comparison.after)] * 2
     if first.campaign is None or last.campaign is None:
         return []
@@ -282,7 +282,7 @@ def _hosts(comparison: BothSides) -> list[str]:
     for role, other in roles.items():
         try:
             differing = facts.differences(archives[0].facts(role), archives[1].facts(other))
-        except ArchiveError as error:  # the figures are none the worse for it
+        except ArchiveError as error:  # the figures can be compared without the facts
             differing = (f"cannot be compared: {error}",)
         lines += [f"{role}: {line}" for line in differing]
     return lines

@@ -186,7 +186,7 @@ def _machines(
 def path_of(
     machines: Mapping[str, Machine], hosts: Mapping[str, Host], interface: str
 ) -> tuple[Mapping[str, Machine], str, list[str]]:
-    """Return the machines with interface and address, the tool, and what it cannot measure."""
+    """Return the machines with interface and address, the tool, and notes on missing tools."""
     placed: Mapping[str, Machine] = machines
     if any(not (each.interface and each.address) for each in machines.values()):
         placed = data_path.placed(machines, hosts, interface)

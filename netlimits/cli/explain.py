@@ -65,8 +65,9 @@ def explain(
 
     For each configuration one verdict: the class of limit, the share of the runs that agree, the
     evidence of one of them, and the runner-up with the condition that it misses. Then what is
-    known whatever the verdict, as medians of the runs, and the bounds: what each mechanism near
-    the rate of that one run allows. Counters suggest; the change that would prove it is named.
+    known whatever the verdict, as medians of the runs, and the bounds: the rate that each mechanism
+    near the rate of that one run allows. Counters suggest a limit; the change that would prove it
+    is named.
     `undetermined` is an answer, and names the nearest class. It is also the answer for a
     configuration whose runs all failed, with how they ended.
 
@@ -88,7 +89,7 @@ def explain(
 
     reading.refuse_names()
     source = opened(
-        results, needed=lambda _: frozenset((*frames.TELLING, "disturbed_pct")), reading=reading
+        results, needed=lambda _: frozenset((*frames.RUN_COLUMNS, "disturbed_pct")), reading=reading
     )
     if sequel or suspects:
         if run is not None:
@@ -184,7 +185,7 @@ def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> p
 
 
 def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
-    """Return a verdict for people: configuration, class, sentence, runner-up, and what decides."""
+    """Return the lines of a verdict: configuration, class, evidence, runner-up, what decides."""
     from netlimits.analysis import wording
     from netlimits.limits.base import OPEN, REFUTED
     from netlimits.limits.calibration import Likelihood
@@ -251,7 +252,7 @@ def _commands(verdicts: pd.DataFrame, results: str) -> Iterator[str]:
 
 
 def _listed(text: str) -> list[str]:
-    """Return a sentence of several clauses, "Known: …; …; ….", one clause a line."""
+    """Split a sentence such as "Known: …; …; …." into its head and one line for each clause."""
     head, _, clauses = text.partition(": ")
     lines = [f"  {head}:"]
     for clause in re.sub(r"; (?=[^()]*(?:\(|$))", "\n", clauses.removesuffix(".")).split("\n"):

@@ -8,17 +8,17 @@ from pathlib import Path
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared.options import SEVERAL, refuse_file, writing
+from netlimits.cli.shared.options import SEVERAL_RESULTS, refuse_file, writing
 from netlimits.cli.shared.results import Needed, Results, opened
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
 from netlimits.evidence.profiles.stacks import folded
 from netlimits.experiment import resolution
-from netlimits.export import BESIDE, FORMATS, OF_PROFILES
+from netlimits.export import FORMATS, OF_PROFILES, SECOND_FILES
 
 
 @click.command()
-@SEVERAL
+@SEVERAL_RESULTS
 @click.option(
     "--format",
     "form",
@@ -35,11 +35,11 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     openmetrics is what Prometheus reads, influx InfluxDB's line protocol, opensearch the body of
     its bulk request. otava is a CSV file for Apache Otava, a row for each campaign. With --out the
     last two write a second file: Otava's configuration (FILE.yaml) or the index template
-    (FILE.template.json). csv is the frame itself, with every attempt, which a campaign of more
-    than some thousand runs has no results.csv of. parquet is one campaign's, the same in files of
-    some thousand attempts, for other machines: --out is their folder, or a URL that fsspec knows,
-    and `netlimits.relation` reads them there. folded and speedscope are the stacks of profiles,
-    for flame graph programs and https://www.speedscope.app.
+    (FILE.template.json). csv is the frame itself, with every attempt; a campaign of
+    more than some thousand runs has no results.csv. parquet is the same of one campaign, in files
+    of some thousand attempts, for other machines: --out is their folder, or a URL that fsspec
+    knows, and `netlimits.relation` reads them there. folded and speedscope are the stacks of
+    profiles, for flame graph programs and https://www.speedscope.app.
 
     \b
     Examples:
@@ -73,7 +73,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     pieces = source.campaign.frames if source.campaign and source.narrow else None
     tools = list(campaign.experiment.measure) if campaign else []
     tool = tools[0] if len(tools) == 1 else ""
-    frame = source.frame if form == "csv" else attempts.counted(source.frame)
+    frame = source.frame if form == "csv" else attempts.without_profiled(source.frame)
     stacks = _stacks(source) if form in OF_PROFILES else {}
     runs = Runs(name, frame, factors, pieces, _campaigns(source), tool, stacks)
     if out is None:
@@ -81,8 +81,8 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
             echo(line, nl=False)
         return
     _write(out, FORMATS[form](runs))
-    if form in BESIDE:
-        suffix, lines = BESIDE[form]
+    if form in SECOND_FILES:
+        suffix, lines = SECOND_FILES[form]
         _write(str(Path(out).with_suffix(suffix)), lines(runs, out))
 
 
@@ -98,7 +98,7 @@ def _stacks(source: Results) -> dict[str, Mapping[str, int]]:
 
 
 def _campaigns(source: Results) -> dict[str, tuple[str, int]]:
-    """Return the id of each campaign by its name, and the number of runs before its first."""
+    """Return each campaign's id, and the number of runs in the campaigns before it, by its name."""
     if source.campaign:
         return {"": (source.campaign.archive.identity, 0)}
     before, campaigns = 0, {}

@@ -35,9 +35,9 @@ from netlimits.experiment.plan import SEED_BITS
 def extend(results: Path, replicates: int, seed: int | None, **options: Any) -> None:
     """Add runs to a finished campaign: more blocks on the same hosts, ordered by the same rule.
 
-    Where intervals are too wide to decide by, more runs narrow them: four times as many halve them.
-    The runs that there are stay as they are; what is added has a seed of its own, which the
-    journal keeps. Ctrl-C, `resume` and `status` are as for `run`.
+    More runs narrow intervals that are too wide to decide by: four times as many runs halve them.
+    The existing runs stay as they are. The added runs have a seed of their own, which the journal
+    keeps. Ctrl-C, `resume` and `status` are as for `run`.
 
     \b
     Examples:

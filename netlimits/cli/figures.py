@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from netlimits.cli import echo
 from netlimits.cli.shared import drawing, entries
 from netlimits.cli.shared.options import (
     LIST,
-    SEVERAL,
+    SEVERAL_RESULTS,
     Output,
     of_option,
     pool_option,
@@ -25,7 +25,7 @@ from netlimits.cli.shared.options import (
 )
 from netlimits.cli.shared.results import (
     Results,
-    end,
+    exit_if_failed,
     list_metrics,
     opened,
     say,
@@ -38,7 +38,7 @@ from netlimits.model.folder import Folder
 
 
 @click.command()
-@SEVERAL
+@SEVERAL_RESULTS
 @click.option("--chart", metavar="KIND", help="The kind of chart; --chart list shows them.")
 @of_option("A chart for each; repeatable, or with commas. list: show what there is.")
 @table_options
@@ -47,7 +47,7 @@ from netlimits.model.folder import Folder
     multiple=True,
     metavar="FACTOR",
     callback=separated,
-    help="Factors that make a curve each; repeatable, or with commas.",
+    help="Factors whose values make a curve each; repeatable, or with commas.",
 )
 @pool_option("curve or point")
 @click.option("--title", help="The title.")
@@ -80,10 +80,10 @@ def figures(
     series each, under their folders' names.
 
     Options replace what the experiment's `report:` says; without one the charts are of what was
-    measured. What differs and is named nowhere makes curves of its own. The charts are written as
-    PNG and SVG to RESULTS/figures (beside a file, or several: to its folder's `figures`) and named,
-    one a line. Of several charts, one that the runs are too few or too noisy for does not stop the
-    others; it is said, and the exit status is 1.
+    measured. A factor that differs and is named nowhere gets curves of its own. The charts are
+    written as PNG and SVG to RESULTS/figures (for a file, or several RESULTS: to `figures` beside
+    the first) and their names are printed. If the runs are too few or too noisy for one of several
+    charts, the others are drawn, the reason is printed, and the exit status is 1.
 
     \b
     Examples:
@@ -112,15 +112,13 @@ def figures(
     if not out and folder.parent.is_dir() and LIST not in of:
         refuse_folder(folder.parent)
 
-    def takes_run(entry: Mapping[str, Any]) -> bool:
-        return charts.KINDS[entry["chart"]].single
-
     def figures_of(source: Results) -> tuple[list[tuple[str, Any]], list[DataError]]:
         source = drawing.marked(source)
         drawn: list[tuple[str, Any]] = []
         failed: list[DataError] = []
         chosen = entries.charts(source.report, options, source.frame)
-        if run is not None and chart is None and not any(takes_run(entry) for entry in chosen):
+        of_one_run = any(charts.KINDS[entry["chart"]].single for entry in chosen)
+        if run is not None and chart is None and not of_one_run:
             chosen = [
                 {"chart": "timeline", **{k: options[k] for k in ("of", "title") if options[k]}}
             ]
@@ -150,15 +148,15 @@ def figures(
             folder.mkdir(parents=True, exist_ok=True)
     for name, figure in _named(drawn):
         for file in (f"{name}.{form}" for form in forms):
-            if inside:  # what is under that name in a results folder is not written through
+            if inside:  # in a results folder, replace a link of that name, do not write through it
                 with writing(folder / file):
                     Folder(folder.parent).remove(f"{folder.name}/{file}")
             echo(charts.save(figure, folder / file))
-    end(failed, "not drawn")
+    exit_if_failed(failed, "not drawn")
 
 
 def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Return the figures under names that differ: a second chart of a kind and metric gets -2."""
+    """Return the figures under unique names: the second chart of a kind and metric gets -2."""
     seen: dict[str, int] = {}
     named = []
     for name, figure in drawn:

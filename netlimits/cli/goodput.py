@@ -1,4 +1,4 @@
-"""`goodput`: what a link can carry of data under its headers, without measuring anything."""
+"""`netlimits goodput`: how much data a link can carry beside its headers, without measuring."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from netlimits.errors import InputError
     multiple=True,
     default=(1500,),
     show_default=True,
-    help="Bytes of an IP packet at most; repeatable.",
+    help="Maximum size of an IP packet in bytes; repeatable.",
 )
 @click.option(
     "--mtu-of",

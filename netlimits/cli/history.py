@@ -15,7 +15,7 @@ from netlimits import charts
 from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import (
     JSON,
-    SEVERAL,
+    SEVERAL_RESULTS,
     WORSE_STATUS,
     Output,
     format_option,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@SEVERAL
+@SEVERAL_RESULTS
 @of_option("Metrics; repeatable, or with commas. Default: throughput, or the transaction rate.")
 @table_options
 @pool_option("configuration")

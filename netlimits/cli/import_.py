@@ -1,7 +1,8 @@
-"""`netlimits import`: results that people already have, as a results folder."""
+"""`netlimits import`: make a results folder from files of other tools."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo, echo_json, quoted
+from netlimits.cli.shared.lines import counted
 from netlimits.cli.shared.options import JSON, Output, refuse_folder
 from netlimits.errors import InputError, nearest
 from netlimits.experiment.validation.names import RESERVED
@@ -22,10 +24,10 @@ from netlimits.metrics import metric
 if TYPE_CHECKING:
     from netlimits.importers.base import Given
     from netlimits.importers.folder import ImportReport
-
+    from netlimits.model import Scalar
 
 NAMED = 2
-"""Maximum number of runs that are named with a reason."""
+"""Maximum number of runs to list for a reason."""
 
 
 @click.command("import")
@@ -42,7 +44,7 @@ NAMED = 2
 @click.option(
     "--columns",
     metavar="SELECTORS",
-    help="What netperf's -o or -O was given, for rows without a header (-P 0).",
+    help="The selectors that netperf's -o or -O was given, for rows without a header (-P 0).",
 )
 @click.option(
     "--given",
@@ -82,14 +84,15 @@ def import_(
     files of the Turin scripts. A file may hold many runs, also in logs and transcripts, and may be
     compressed with gzip, xz, bzip2 or Zstandard. Protocol, direction, sizes, streams and MSS become
     factors where a file states them. A value is never guessed: a file that cannot be read, or could
-    mean two things, is left out with the reason, and then the exit status is 1. netperf's
-    throughput is in 10^6bits/s (Trans/s of a request/response test) where a banner names the test
-    and no unit is printed; without a banner, --given THROUGHPUT_UNITS=... must state the unit.
+    mean two things, is left out with the reason. The exit status is then 1, or 2 if a file does not
+    exist. netperf's throughput is in 10^6bits/s (Trans/s of a request/response test) where a banner
+    names the test and no unit is printed; without a banner, --given THROUGHPUT_UNITS=... must state
+    the unit.
 
     netperf's own CPU and service demand stay under its name (netperf_local_sd_...), a tool's CPU
     of its own process under iperf3_local_process_cpu_pct. A Turin file's rows are aggregates:
     aggregated_runs says of how many, beside least (throughput_min_mbps), mean and greatest.
-    Where the scripts ran another number than their own, say --given aggregated_runs=N.
+    If the scripts ran another number than their own, add --given aggregated_runs=N.
 
     --name makes factors of what differs in the names of files and folders. Runs whose factors agree
     are replicates; the file of a run is in the column `file`.
@@ -110,29 +113,31 @@ def import_(
     report = import_files(files, folder, stated)
     for _, reason in report.refused:
         echo(f"netlimits: left out: {reason}", err=True)
+    absent = any(not os.path.lexists(path) for path in files)
+    incomplete = InputError.exit_status if absent else 1
     if not report.files:
-        left = f"{_several(len(report.refused), 'file')} left out"
+        left = f"{counted(len(report.refused), 'file')} left out"
         why = left if report.refused else "there are no files in the folders; name others"
         echo(f"netlimits: nothing was imported: {why}", err=True)
-        sys.exit(1)
+        sys.exit(incomplete)
     if as_json:
         echo_json(_as_json(report))
     else:
         _say(report)
     if report.refused:
-        sys.exit(1)
+        sys.exit(incomplete)
 
 
 def _say(report: ImportReport) -> None:
     runs = sum(report.outcomes.values())
     counts = ", ".join(f"{count} {status}" for status, count in report.outcomes.items())
-    left = f"; {_several(len(report.refused), 'file')} left out" if report.refused else ""
-    echo(f"{_several(len(report.files), 'file')}, {_several(runs, 'run')}: {counts}{left}")
+    left = f"; {counted(len(report.refused), 'file')} left out" if report.refused else ""
+    echo(f"{counted(len(report.files), 'file')}, {counted(runs, 'run')}: {counts}{left}")
     for reason, count in list(report.reasons.items())[:5]:
         echo(f"  {count} × {reason} ({_named(report.places[reason])})")
     for source in report.files:
         if source["repaired"]:
-            rows = _several(source["repaired"], "row")
+            rows = counted(source["repaired"], "row")
             echo(
                 f"  {source['file']}: {rows} with an empty field for a "
                 "selector that netperf did not know; removed, so that the values match the header"
@@ -145,7 +150,7 @@ def _say(report: ImportReport) -> None:
     for path in report.written:
         echo(str(path))
     if report.outcomes.get("ok"):
-        echo(f"next: netlimits table {quoted(report.path)} {_question(report.path)}")
+        echo(f"next: netlimits table {quoted(report.path)} {_table_options(report.path)}")
 
 
 def _named(places: Sequence[str]) -> str:
@@ -154,10 +159,10 @@ def _named(places: Sequence[str]) -> str:
     return ", ".join(places[:NAMED]) + more
 
 
-def _question(folder: Path) -> str:
-    """Return a table that these results support: the first metric by the first varying factor.
+def _table_options(folder: Path) -> str:
+    """Return options of `table` that these results support: a metric by a varying factor.
 
-    A metric that a configuration has in only some of its runs is taken last: `table` refuses it.
+    Metrics that only some runs of a configuration have come last, since `table` rejects them.
     """
     from netlimits.analysis import frames
     from netlimits.archive import reader
@@ -191,7 +196,7 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
 
 
 def _given(columns: str | None, pairs: Sequence[str]) -> Given:
-    from netlimits.importers.base import Given
+    from netlimits.importers.base import Given, scalar
     from netlimits.importers.netperf.headers import HEADERS
 
     named = [name.strip().upper() for name in columns.split(",")] if columns else []
@@ -200,7 +205,7 @@ def _given(columns: str | None, pairs: Sequence[str]) -> Given:
     if named and not set(named) & set(HEADERS):
         raise InputError(f"--columns {columns}: none of these is an output selector of netperf")
     selectors: dict[str, str] = {}
-    factors: dict[str, int | float | str] = {}
+    factors: dict[str, Scalar] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
         if not (sign and value and re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)):
@@ -214,14 +219,8 @@ def _given(columns: str | None, pairs: Sequence[str]) -> Given:
         elif name in RESERVED:
             raise InputError(f"--given {name}: is a column of every result; choose another name")
         else:
-            factors[name] = _value(value)
+            factors[name] = scalar(value)
     return Given(tuple(named), selectors, factors)
-
-
-def _value(text: str) -> int | float | str:
-    if re.fullmatch(r"-?\d{1,15}", text):
-        return int(text)
-    return float(text) if re.fullmatch(r"-?\d{1,15}\.\d{1,15}", text) else text
 
 
 def _default_path() -> Path:
@@ -230,7 +229,3 @@ def _default_path() -> Path:
     while path.exists():
         path, number = Path("results") / f"{stem}-{number}", number + 1
     return path
-
-
-def _several(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -22,7 +22,10 @@ from netlimits.lab.programs import need_root, program
 from netlimits.units import tc
 
 NAME = click.option(
-    "--name", default=labs.DEFAULT_NAME, show_default=True, help="Which lab; several can stand."
+    "--name",
+    default=labs.DEFAULT_NAME,
+    show_default=True,
+    help="Name of the lab; there can be several.",
 )
 
 
@@ -57,11 +60,19 @@ def lab() -> None:
     is_flag=True,
     help="Machines (QEMU guests) with kernels, CPUs and NICs of their own.",
 )
-@click.option("--cpus", type=int, help="Of each machine, 1; with two its NIC has two queues.")
-@click.option("--nodes", type=int, help="NUMA nodes of each machine, 1; at most its CPUs.")
-@click.option("--nic", type=click.Choice(NICS), help="Each machine's data NIC, virtio.")
 @click.option(
-    "--memory", type=click.IntRange(1), help="Of each machine in MiB, 240; with e1000e 200."
+    "--cpus", type=int, help="CPUs of each machine, 1 if left out; with 2 its NIC has two queues."
+)
+@click.option(
+    "--nodes", type=int, help="NUMA nodes of each machine, 1 if left out; at most as many as CPUs."
+)
+@click.option(
+    "--nic", type=click.Choice(NICS), help="Data NIC of each machine; virtio if left out."
+)
+@click.option(
+    "--memory",
+    type=click.IntRange(1),
+    help="Memory of each machine in MiB; 240 if left out, with e1000e 200.",
 )
 @click.option(
     "--accel",
@@ -92,7 +103,7 @@ def up(name: str, hosts: int, mtu: int, machines: bool, **guest: int | str | Non
 
 
 @lab.command()
-@click.option("--name", help="Which lab; all of them if left out.")
+@click.option("--name", help="Name of the lab; all of them if left out.")
 @JSON
 def status(name: str | None, as_json: bool) -> None:
     """Show the hosts of every lab: kind, addresses, whether sshd runs, the data link's MTU.
@@ -114,7 +125,7 @@ def status(name: str | None, as_json: bool) -> None:
 
 
 @lab.command()
-@click.option("--name", help=f"Which lab.  [default: {labs.DEFAULT_NAME}]")
+@click.option("--name", help=f"Name of the lab.  [default: {labs.DEFAULT_NAME}]")
 @click.option("--all", "everything", is_flag=True, help="Every lab on this machine.")
 def down(name: str | None, everything: bool) -> None:
     """Remove a lab completely, also one that is built only in part.
@@ -140,12 +151,12 @@ def down(name: str | None, everything: bool) -> None:
 
 @lab.command()
 @click.argument("name", default=labs.DEFAULT_NAME)
-@click.option("--host", default="", help="Whose link; needed where a lab has more than two hosts.")
-@click.option("--rate", help="What it carries, as tc counts: 10mbit, 100mbit.")
-@click.option("--delay", help="How long a frame is under way: 5ms, 200us.")
-@click.option("--loss", help="Frames lost by chance: 0.1%.")
-@click.option("--mtu", type=int, help="Bytes; longer packets are dropped silently.")
-@click.option("--packets", type=int, help="Frames a second that it carries, of any size: 2000.")
+@click.option("--host", default="", help="Whose link; needed if the lab has more than two hosts.")
+@click.option("--rate", help="Maximum rate of the link, as tc writes it: 10mbit, 100mbit.")
+@click.option("--delay", help="Delay of each frame: 5ms, 200us.")
+@click.option("--loss", help="Share of frames that are lost, at random: 0.1%.")
+@click.option("--mtu", type=int, help="MTU in bytes; larger packets are dropped silently.")
+@click.option("--packets", type=int, help="Maximum frames per second, of any size: 2000.")
 @click.option("--off", is_flag=True, help="Make it a plain link again.")
 @JSON
 def link(
@@ -161,12 +172,12 @@ def link(
 ) -> None:
     """Shape the data link of the lab NAME from outside, where its hosts cannot see it.
 
-    Each way has the rates, the delay (a round trip takes twice that) and the loss. What is left
-    out is none of it; without any, the links are shown as they are. A queue before the link holds
-    what it carries in 50 ms. Segments are split into frames before they cross, as on a wire. With
-    two machines the link is the one between them; with more, --host says whose. A program carries
-    the frames, with what CPU the hosts leave it: beside machines that are translated (tcg) it may
-    carry less than a rate of hundreds of Mbit/s.
+    The rates, the delay (a round trip takes twice that) and the loss hold for each way. What you do
+    not give is not shaped; without any of these options, the links are only shown. A queue before
+    the link holds what it carries in 50 ms. Segments are split into frames before they cross, as on
+    a wire. With two machines the link is the one between them; with more, --host says whose. A
+    program carries the frames, with what CPU the hosts leave it: beside machines that are
+    translated (tcg) it may carry less than a rate of hundreds of Mbit/s.
 
     \b
     Examples:
@@ -236,7 +247,7 @@ def _choose(name: str, host: str) -> labs.Lab:
 
 @contextmanager
 def _interruptible(consequence: str) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the work at once, and only the first: the clearing up is done."""
+    """Let Ctrl-C and SIGTERM end the work, but not its cleanup; add `consequence` to the error."""
     try:
         with Stop() as stop, stop.interruptible():
             yield
@@ -286,12 +297,12 @@ def _shape(
 
 
 def _delay(text: str) -> float:
-    """Return a delay. Its unit belongs to it: 5 would be 5 µs to tc, and is 5 ms to most."""
+    """Return a delay in seconds. It needs a unit: tc would take 5 as 5 µs, most people as 5 ms."""
     try:
-        without = float(text) != 0
+        lacks_unit = float(text) != 0
     except ValueError:
-        without = False
-    if without:
+        lacks_unit = False
+    if lacks_unit:
         raise ValueError(f"{text!r} is no delay; add a unit, as in 5ms")
     return tc.time(text) / 1e6
 

@@ -1,4 +1,4 @@
-"""`netlimits parse`: results made anew from raw output."""
+"""`netlimits parse`: parse raw output again and rewrite the results."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from netlimits.cli.shared.options import RESULTS
 def parse(results: Path) -> None:
     """Read the raw output of every run again, and make results.csv and results.parquet anew.
 
-    Of a campaign of more than some thousand runs that is the folder parts: each part that is lost
-    or damaged is made again from the journal, which is held against its checksums from end to end.
+    A campaign of more than some thousand runs has the folder parts instead: each part that is lost
+    or damaged is made again from the journal, whose checksums are all verified.
 
-    What the parser says now is added to the journal; what it said before stays there.
+    The new figures are added to the journal; the previous ones stay there.
 
     \b
     Example:

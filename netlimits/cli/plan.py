@@ -1,4 +1,4 @@
-"""`netlimits plan | schema`: what an experiment would do, before any host is asked."""
+"""`netlimits plan`: what an experiment would run, without contacting its hosts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import io
 import itertools
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -18,7 +19,7 @@ from netlimits.checks.survey import foreseen, tools
 from netlimits.checks.survey.prompt import PromptHost
 from netlimits.cli import echo, echo_json
 from netlimits.cli.shared import planned_runs
-from netlimits.cli.shared.hosts import aside
+from netlimits.cli.shared.hosts import say_note
 from netlimits.cli.shared.options import (
     AT_ONCE,
     EXPERIMENT,
@@ -108,7 +109,8 @@ def plan(
     """
     if every and not with_commands:
         raise InputError("--all needs --commands")
-    loaded, bound = experiment_of(experiment_file, overrides, against, _binding(hosts_file))
+    bind = partial(machines, hosts_file, note=say_note) if hosts_file else None
+    loaded, bound = experiment_of(experiment_file, overrides, against, bind)
     drawn = loaded.repeat.seed is None
     experiment_plan = Plan(seeded(loaded), _skipped(loaded, bound, patience))
     groups = {role: machine.group for role, machine in bound.items()}
@@ -123,7 +125,7 @@ def plan(
     if csv_file is not None:
         with writing(csv_file):
             _write(experiment_plan, csv_file.resolve())
-    machines = bound or _placeholders(experiment_plan)
+    ends = bound or _placeholders(experiment_plan)
     most = ROWS if rows is None and not with_commands else rows
     runs = list(itertools.islice(experiment_plan.runs(), most))
     if as_json:
@@ -131,14 +133,14 @@ def plan(
             **summary,
             "findings": [dataclasses.asdict(finding) for finding in findings],
             "first": [
-                *planned_runs.as_json(experiment_plan, runs, machines if with_commands else None)
+                *planned_runs.as_json(experiment_plan, runs, ends if with_commands else None)
             ],
         }
         echo_json(document)
     else:
         planned_runs.print_summary(summary)
         if with_commands:
-            planned_runs.print_commands(experiment_plan, runs, machines, every=every)
+            planned_runs.print_commands(experiment_plan, runs, ends, every=every)
         elif runs:
             planned_runs.print_runs(experiment_plan, runs)
     if csv_file is not None:
@@ -150,7 +152,7 @@ def plan(
 
 
 class _Shown(io.StringIO):
-    """Standard output where it is a terminal: no control code of a value reaches it."""
+    """A terminal as a stream that escapes control codes, which values may contain."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
@@ -158,16 +160,6 @@ class _Shown(io.StringIO):
 
     def write(self, text: str) -> int:
         return self._stream.write(escaped(text.replace("\r\n", "\n")))
-
-
-def _binding(hosts_file: Path | None) -> Callable[[Sequence[str]], Mapping[str, Machine]] | None:
-    if hosts_file is None:
-        return None
-
-    def bind(roles: Sequence[str]) -> Mapping[str, Machine]:
-        return machines(hosts_file, roles, aside)
-
-    return bind
 
 
 def _skipped(
@@ -197,7 +189,7 @@ def _placeholders(experiment_plan: Plan) -> dict[str, Machine]:
 
 
 def _write(experiment_plan: Plan, target: Path) -> None:
-    """Write the plan so that the file is whole or not there; pipes and devices are written to."""
+    """Write the plan: a file is replaced once complete, a pipe or a device is written directly."""
     if target.exists() and not target.is_file():
         with target.open("w", encoding="utf-8", newline="") as file:
             experiment_plan.write_csv(file)

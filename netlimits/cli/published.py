@@ -1,4 +1,4 @@
-"""`published`: what the reports show, regenerated and compared with what they print."""
+"""`netlimits published`: regenerate what the reports show, and compare it with what they print."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared.options import Output
+from netlimits.cli.shared.options import JSON, Output
 
 if TYPE_CHECKING:
     from netlimits.reproduce import Comparison, Item, Regenerated, Report
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Regenerate every table (CSV, Markdown) and chart (PNG, SVG) here, and compare.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@JSON
 @click.pass_context
 def published(context: click.Context, out: Path | None, as_json: bool) -> None:
     """List the tables and charts of the published reports, or regenerate and compare them.
@@ -67,14 +67,14 @@ def published(context: click.Context, out: Path | None, as_json: bool) -> None:
     if as_json:
         echo(_regenerated_json(done, summary))
     else:
-        echo(reproduce.counted(rows))
+        echo(reproduce.tally(rows))
         echo("\n".join(str(path) for path in summary))
     if any(row.verdict == "differs" for row in rows):
         context.exit(1)
 
 
 def _listing() -> str:
-    """Every item: its kind, heading, data, and the experiment that measures it."""
+    """Return the lines of every item: kind, heading, data, and the experiment that measures it."""
     from netlimits.reproduce import REPORTS
 
     lines = []
@@ -103,9 +103,9 @@ def _experiment(item: Item) -> str:
 
 
 def _file(item: Item) -> Path | None:
-    """`experiments/NAME.yaml`, where that is at hand, below here or in the checkout.
+    """Return `experiments/NAME.yaml` if that file exists here or in the checkout, else None.
 
-    It is always told from the checkout's top: the same words on every machine.
+    The path is relative to either, so that the output is the same on every machine.
     """
     import netlimits
 

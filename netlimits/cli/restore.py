@@ -13,8 +13,13 @@ from netlimits.campaign.interrupt import interruptible
 from netlimits.campaign.mesh import shards
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
-from netlimits.cli.shared.hosts import freeing, naming, put_back, say_put_back
-from netlimits.cli.shared.options import COUNTS, PATIENCE, YES
+from netlimits.cli.shared.hosts import (
+    restore_hosts,
+    say_restored,
+    with_free_command,
+    with_hosts_file_named,
+)
+from netlimits.cli.shared.options import FOREIGN_HOSTS, PATIENCE, YES
 from netlimits.errors import HostError, InputError
 from netlimits.experiment.hosts_file import machines
 from netlimits.hosts.patience import Patience
@@ -25,7 +30,7 @@ from netlimits.restore.restoration import restore_from_notes
 
 @click.command()
 @click.argument("results", required=False, type=click.Path(path_type=Path))
-@COUNTS
+@FOREIGN_HOSTS
 @click.option(
     "--force",
     is_flag=True,
@@ -49,11 +54,11 @@ def restore(
     """Restore hosts to what was found, from a campaign's journal or from notes on the hosts.
 
     On each host a note lists what was found, a guard restores it if the controller is lost, and a
-    claim says which campaign uses the host. Those that a lost campaign left are removed too.
-    `restore` refuses a host that a running campaign uses. With --force it takes the host; the
-    campaign then stops at its next change. For a campaign that
-    you did not start on this machine add --hosts: netlimits shows what it would restore there, and
-    asks first. Harmless when there is nothing to restore. Exit status 3 if a restore failed.
+    claim says which campaign uses the host. `restore` also removes the notes, guards and claims of
+    a lost campaign. It refuses a host that a running campaign uses. With --force it takes the host;
+    the campaign then stops at its next change. For a campaign that you did not start on this
+    machine add --hosts: netlimits shows what it would restore there, and asks first. Harmless when
+    there is nothing to restore. Exit status 3 if a restore failed.
 
     With RESULTS, netlimits also compares the hosts' whole network state with the state before the
     campaign. With --forget it restores nothing: it prints each setting that it gives up, with the
@@ -79,18 +84,18 @@ def restore(
         campaign = logbook.open(results)
         bound, own = logins.machines_of(campaign, hosts_file, "restore")
         if not own:
-            logins.show(campaign, bound, yes)
+            logins.confirm_restore(campaign, bound, yes)
         with logins.locked(campaign), interruptible(), connect_all(bound, patience) as hosts:
-            done = put_back(campaign, hosts, force, ours=own)
+            done = restore_hosts(campaign, hosts, force, ours=own)
     elif hosts_file is not None:
         with (
-            naming(hosts_file),
-            freeing(f"--hosts {quoted(hosts_file)}"),
+            with_hosts_file_named(hosts_file),
+            with_free_command(f"--hosts {quoted(hosts_file)}"),
             interruptible(),
             connect_all(machines(hosts_file), patience) as hosts,
         ):
             done = len(restored := restore_from_notes(hosts, force))
-            say_put_back(restored)
+            say_restored(restored)
     if not done:
         echo("nothing to restore")
 
@@ -110,7 +115,7 @@ def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience
         errors = {r: error for r, error in outcomes.items() if isinstance(error, HostError)}
         hosts = {r: host for r, host in outcomes.items() if not isinstance(host, HostError)}
         if hosts_file:
-            stack.enter_context(naming(hosts_file))
+            stack.enter_context(with_hosts_file_named(hosts_file))
 
         def tell(line: str) -> None:
             lines.append(line)

@@ -18,7 +18,7 @@ from netlimits.cli.shared.hosts import (
     all_logged_in,
     lab_hosts_file,
     machines_of,
-    naming,
+    with_hosts_file_named,
 )
 from netlimits.cli.shared.lines import say_warnings, skipped_lines
 from netlimits.cli.shared.options import EXPERIMENT, HOSTS, LOCAL, SET, Output, refuse_folder
@@ -93,14 +93,14 @@ def run(
     file = hosts_file or (None if local else lab_hosts_file())
     with (
         Stop() as stop,
-        naming(file),
+        with_hosts_file_named(file),
         conduct.sharing(folder),
         stop.interruptible(),
         all_logged_in(bound, conduct.patience) as hosts,
     ):
         refuse_claimed(hosts)
         host_survey = survey(plan, bound, hosts)
-        runs = len(plan) - plan.leaving_out(host_survey.skipped).left_out().total()
+        runs = len(plan) - plan.leaving_out(host_survey.skipped).skipped_runs().total()
         room = disk.here(folder, runs)
         say_warnings([*host_survey.findings, room])
         stop.defer()
@@ -116,7 +116,7 @@ def run(
 
 
 def _profiled(file: Path, overrides: Sequence[str]) -> Sequence[str]:
-    """Return the overrides of `--set`, with a profile unless the file or they have one."""
+    """Add `profile={}` to the overrides, unless the file or an override has a profile."""
     data = document.load(file, repeated=True).data
     named = any(text.partition("=")[0].partition(".")[0] == PROFILE for text in overrides)
     if named or (isinstance(data, dict) and PROFILE in data):

@@ -1,4 +1,4 @@
-"""`netlimits status`: how far a campaign is, and what its hosts say."""
+"""`netlimits status`: how far a campaign is, and what its hosts report."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def status(
         return
     about_campaign = _progress(state, answers) if campaign else ()
     restoring = f"--hosts {quoted(hosts_file or 'FILE')}"
-    if campaign and not hosts_file:  # what to do there is said of the campaign
+    if campaign and not hosts_file:  # `_left` has named the command if settings are not restored
         restoring = "" if state["not_put_back"] else quoted(campaign.path)
     for line in [*about_campaign, *_host_lines(answers, restoring)]:
         echo(line)
@@ -138,7 +138,7 @@ def _reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, d
 
 
 def _host_lines(answers: Mapping[str, dict[str, Any]], restoring: str) -> list[str]:
-    """Return the reports as lines for people, and what to do."""
+    """Return the lines of the hosts' reports, and the command that restores them."""
     from netlimits.restore.guard import report
 
     shown = []

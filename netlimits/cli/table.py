@@ -1,4 +1,4 @@
-"""`netlimits table`: what the runs of a campaign, or of any table, say."""
+"""`netlimits table`: tables of the runs of a campaign, or of a file of runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from netlimits.cli.shared.options import (
 )
 from netlimits.cli.shared.results import (
     Results,
-    end,
+    exit_if_failed,
     list_metrics,
     opened,
     say_missing,
@@ -45,7 +45,7 @@ from netlimits.model import TABLE_FORMATS
     multiple=True,
     metavar="FACTOR",
     callback=separated,
-    help="Factors across; repeatable, or with commas.",
+    help="Factors whose values are columns; repeatable, or with commas.",
 )
 @pool_option("figure")
 @click.option(
@@ -74,8 +74,8 @@ def table(
     """Print the tables of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
     Options replace what the experiment's `report:` says; without one the table is of what was
-    measured by what was varied. What differs and is named nowhere becomes a column. text, markdown
-    and html are for people; csv and json hold every digit, one row a cell.
+    measured by what was varied. A factor that differs and is named nowhere becomes a column. text,
+    markdown and html are for people; csv and json have all digits, and a row for each cell.
 
     \b
     Examples:
@@ -99,7 +99,7 @@ def table(
         texts, failed = [], []
         wanted = list(entries.tables(source.report, options, source.frame))
         summaries = [entry for entry in wanted if entry.get("table") not in WORDS] or wanted
-        if form in ("csv", "json") and len(summaries) == 1:  # whose rows have the verdicts
+        if form in ("csv", "json") and len(summaries) == 1:  # its rows have the verdicts too
             wanted = summaries
         for entry in wanted:
             try:
@@ -142,7 +142,7 @@ def table(
         with writing(out):
             out.write_text("\n".join(texts), encoding="utf-8")
         echo(out)
-    end(failed, "not made")
+    exit_if_failed(failed, "not made")
 
 
 def _comparisons(written: tuple[str, ...], rows: str | None) -> str | dict[str, list[str]] | None:

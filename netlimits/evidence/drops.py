@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from netlimits.model import Command, Completed, Scalar
-from netlimits.model.drop_reasons import NO_LOSS, TOGETHER, cause
+from netlimits.model.drop_reasons import ALL_NAMESPACES, NO_LOSS, cause
 
 FACT = "drop_reasons"
 """Name of the host's fact with the ways to count drops by reason; absent if there are none."""
@@ -219,7 +219,7 @@ def figures(counted: CountedDrops) -> dict[str, Scalar]:
         values[name] = int(values.get(name) or 0) + drop.count
     if lost:
         where = "; ".join(f"{drop.reason} at {drop.place}: {drop.count}" for drop in lost[:PLACES])
-        values["dropped_where"] = where if counted.separated else f"{where} ({TOGETHER})"
+        values["dropped_where"] = where if counted.separated else f"{where} ({ALL_NAMESPACES})"
     return values
 
 

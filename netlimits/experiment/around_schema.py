@@ -192,4 +192,4 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
         ),
     ),
 }
-"""Key to the schema of its value."""
+"""Key -> schema of its value."""

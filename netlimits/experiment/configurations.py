@@ -23,7 +23,7 @@ from netlimits.model import Experiment, Scalar, Values, cells
 
 LIMIT = 10_000_000
 _KEPT = 2**16
-"""Outcomes of a condition that are kept."""
+"""Results that are cached for each `exclude` condition."""
 _QUOTED = frozenset(',"\r\n')
 
 
@@ -60,6 +60,8 @@ class _Axis:
 
 
 class Configurations:
+    """The configurations of an experiment, by number; `errors` concern `exclude` and `include`."""
+
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.columns = resolution.names(experiment)
@@ -68,7 +70,7 @@ class Configurations:
         self.product = math.prod(len(axis.rows) for axis in self._axes)
         if self.product > LIMIT:
             raise self._where.error(
-                f"makes {self.product:,} combinations; at most {LIMIT:,} may be", "factors"
+                f"makes {self.product:,} combinations; the limit is {LIMIT:,}", "factors"
             )
         self._derive = tuple(
             (name, expressions.compile(text), f'"{name}":')
@@ -107,14 +109,14 @@ class Configurations:
         return Configuration(config, values, ",".join(cells))
 
     def at(self, given: Values) -> Configuration:
-        """Return the configuration of factors' values, which may be others than the file's."""
+        """Return the configuration with these factor values, which need not be in the file."""
         values: dict[str, Any] = dict(given)
         self._compute(values, frozenset(self.columns))
         values = {name: values[name] for name in self.columns if name in values}
         return Configuration(identity(values), values, ",".join(map(cell, values.values())))
 
     def kind(self, number: int, name: str) -> int:
-        """Return a number for all configurations that differ only in the axis that has a name."""
+        """Return a number that all configurations share which differ only in the axis of `name`."""
         index = self._alive[number]
         axis = next(axis for axis in self._axes if name in axis.names)
         return index - index // axis.stride % len(axis.rows) * axis.stride
@@ -126,7 +128,7 @@ class Configurations:
     def _expand(self) -> tuple[array[int], tuple[int, ...]]:
         """Return the indices that no `exclude` removes, and how many each `exclude` removed."""
         failed: dict[str, DocumentError] = {}
-        self._compute_derived(failed)
+        self._check_derived(failed)
         raise_all(list(failed.values()))
         conditions = [self._condition(n, failed) for n in range(len(self.experiment.exclude))]
         if not conditions:
@@ -144,7 +146,8 @@ class Configurations:
         self._check_counts(counts, bool(alive))
         return alive, tuple(counts)
 
-    def _compute_derived(self, failed: dict[str, DocumentError]) -> None:
+    def _check_derived(self, failed: dict[str, DocumentError]) -> None:
+        """Add an error to `failed` for each derived value that some combination cannot compute."""
         for name, _, _ in self._derive:
             needed = self._needed([name])
             try:
@@ -156,8 +159,8 @@ class Configurations:
     def _condition(self, number: int, failed: dict[str, DocumentError]) -> Callable[[int], bool]:
         """Return a function that returns True for an index of the product that `exclude` removes.
 
-        A condition that cannot be computed is kept in `failed`, and the configuration with it: it
-        is no error where an `exclude` above removes the configuration.
+        If the condition cannot be computed, the error is added to `failed` and the configuration
+        stays. Configurations that an earlier `exclude` removes are not tested and cause no error.
         """
         condition = expressions.compile(self.experiment.exclude[number])
         needed = self._needed(condition.names)
@@ -215,7 +218,7 @@ class Configurations:
             quoted = expressions.quoted(text)
             if not any_left and not any(counts[number + 1 :]):
                 self.errors.append(
-                    self._where.error(f"{quoted} excludes all that is left", "exclude", number)
+                    self._where.error(f"{quoted} excludes all that remains", "exclude", number)
                 )
                 break
             if not counts[number]:
@@ -236,7 +239,7 @@ class Configurations:
             place = bisect.bisect_left(self._alive, index)
             if given in seen or index in self._alive[place : place + 1]:
                 self.errors.append(
-                    self._where.error("is there already; leave it out", "include", number)
+                    self._where.error("is in the plan already; leave it out", "include", number)
                 )
                 continue
             seen.add(given)

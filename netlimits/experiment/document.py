@@ -1,7 +1,7 @@
 """A YAML file as plain data that remembers the line of every key: YAML 1.2's core schema.
 
-The tree is built from PyYAML's events, without recursion and against limits, so that no file,
-however deep, aliased or repeated, costs more than an error with its line and key.
+The tree is built from PyYAML's events without recursion and within limits. A file that is nested
+too deeply or expands too many aliases causes an error with its line and key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEPTH_LIMIT = 40
 
 KeyPath = tuple[str | int, ...]
 Data = Any
-"""What YAML's core schema knows: dict with text keys, list, str, int, float, bool, None."""
+"""A value of YAML's core schema: dict with text keys, list, str, int, float, bool, None."""
 
 _CORE = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null")}
 _COLLECTIONS: dict[str | None, type] = {
@@ -44,9 +44,9 @@ class Document:
     data: Data
     lines: Mapping[KeyPath, int]
     repeated: tuple[DocumentError, ...] = ()
-    """An error for each key that stands there again: the last one is in `data`."""
+    """An error for each duplicate key; `data` holds its last value."""
     replaced: tuple[Data, ...] = ()
-    """What stood under the others."""
+    """The earlier values of duplicate keys."""
 
     def line(self, key: Sequence[str | int] = ()) -> int:
         """Return the line of a key (`("roles", 0)`), or of the nearest thing around it."""
@@ -65,14 +65,17 @@ def dotted(key: Sequence[str | int]) -> str:
 
 
 def load(path: Path | str, *, repeated: bool = False) -> Document:
-    """Load the document in a file. Raises DocumentError, also if it cannot be read."""
+    """Load the document in a file. Raises DocumentError if it is invalid or cannot be read.
+
+    With `repeated`, duplicate keys are collected in `Document.repeated` instead of raised.
+    """
     path = Path(path)
     try:
         if path.is_dir():
             raise DocumentError("is a directory, not a YAML file", path=path)
-        if path.is_file() and not path.stat().st_size:  # /proc/kmsg, too, which waits to be read
+        if path.is_file() and not path.stat().st_size:  # reading /proc/kmsg would block
             raise DocumentError("is empty", path=path, line=1)
-        # a pipe that nobody writes to is empty, and not waited for; <(…) has who writes to it
+        # do not wait for a writer to open a named pipe; the pipe of <(…) has one already
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         os.set_blocking(number, True)
         with os.fdopen(number, "rb") as file:
@@ -93,7 +96,7 @@ def load(path: Path | str, *, repeated: bool = False) -> Document:
 
 
 def parse(text: str, path: Path | str, *, repeated: bool = False) -> Document:
-    """Parse a YAML text; `path` names it in errors. Raises DocumentError as `load`."""
+    """Parse a YAML text; `path` names it in errors. Raises DocumentError like `load`."""
     path = Path(path)
     builder = _Builder(path)
     root = builder.build(text)
@@ -116,7 +119,7 @@ def value(text: str, path: Path | str) -> Data:
 
 @dataclass(slots=True)
 class _Node:
-    """A value with its line; a collection's `value` holds (key or index, child) pairs."""
+    """A value with its line; `items` maps a collection's keys or indices to its children."""
 
     value: Any
     line: int
@@ -127,11 +130,11 @@ class _Node:
     height: int = 1
     closed: bool = True
     waiting: str | None = None
-    """The key in a mapping whose value comes next."""
+    """In a mapping, the key whose value comes next."""
 
 
 def _plain(node: _Node, here: KeyPath, lines: dict[KeyPath, int]) -> Data:
-    """Return the node as plain data and note its lines; DEPTH_LIMIT bounds the recursion."""
+    """Return the node as plain data, and add its keys to `lines`. DEPTH_LIMIT bounds recursion."""
     if node.kind is str:
         return node.value
     lines.update({(*here, key): line for key, line in node.key_lines.items()})
@@ -231,7 +234,7 @@ class _Builder:
         return _Node(content, line)
 
     def add(self, node: _Node, line: int, event: Any = None) -> None:
-        """Put a node (perhaps a finished one, by alias) where the open collection wants it."""
+        """Add a node to the innermost open collection; an alias adds a node that is complete."""
         self.total += node.size
         if self.total > NODE_LIMIT:
             raise self.error(f"more than {NODE_LIMIT:,} values once aliases are written out", line)
@@ -262,7 +265,7 @@ class _Builder:
             raise self.error("merge keys (<<) are not YAML 1.2; write the keys out", line)
         if node.value in parent.items:
             other = parent.key_lines[node.value]
-            problem = f"is there twice; line {other} has it too"
+            problem = f"is a duplicate key; line {other} has it too"
             self.repeated.append(self.error(problem, line, node.value))
             self.replaced.append(parent.items[node.value])
         parent.key_lines[node.value] = line

@@ -1,6 +1,6 @@
 """A duet: two experiments as one, whose runs are interleaved in the same blocks.
 
-Whatever drifts hits both alike. The sides differ in settings, options, programs or machines; they
+Drift affects both sides alike. The sides differ in settings, options, programs or machines; they
 have the same roles, tools, factors and repetition, by which configurations are matched.
 """
 
@@ -20,7 +20,7 @@ from netlimits.model import SIDE, SIDES, Experiment, Machine, Scalar
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,15}")
 
 Roles = Mapping[str, str]
-"""A role of the file -> what it is called where another machine plays it on the second side."""
+"""Role -> its name on the second side, for roles that another machine plays there."""
 
 
 def names(text: str) -> tuple[str, str]:
@@ -40,13 +40,16 @@ def duet(
     called: tuple[str, str] = SIDES,
     roles: Roles | None = None,
 ) -> Experiment:
-    """Both experiments as the sides of one, the first of which counts for all that is common."""
+    """Combine two experiments into a duet. Raises DocumentError if they do not match.
+
+    What both sides share, such as name and repetition, is taken from `before`.
+    """
     _refuse(before, after)
-    matched = _values(before).keys() & _values(after).keys()
+    matched = _identities(before).keys() & _identities(after).keys()
     if not matched:
         raise _error(after, _unmatched(before, after), "factors")
     if roles:
-        after = _rebound(after, roles)
+        after = _with_roles(after, roles)
     every = {**before.factors}
     for name, values in after.factors.items():
         if name in every:
@@ -70,7 +73,7 @@ def other_roles(
     others: Mapping[str, Machine],
     side: str,
 ) -> dict[str, str]:
-    """Return role -> `after-sender` where another machine plays it on the second side."""
+    """Return role -> its name such as `after-sender`, if another machine plays it on `side`."""
     renamed: dict[str, str] = {}
     for group, members in (experiment.groups or {r: (r,) for r in experiment.roles}).items():
         if any(machines[member] != others[member] for member in members):
@@ -88,6 +91,8 @@ def other_roles(
 
 
 class Interleaved:
+    """The configurations of both sides of a duet, those of the first side first."""
+
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.columns = resolution.names(experiment)
@@ -112,13 +117,14 @@ class Interleaved:
 
 
 def on_both_sides(experiment: Experiment) -> tuple[int, list[int]]:
-    each = [_values(side) for side in experiment.sides.values()]
+    """Return how many configurations both sides have, and how many each side has."""
+    each = [_identities(side) for side in experiment.sides.values()]
     common = set.intersection(*(set(values) for values in each))
     return len(common), [len(values) for values in each]
 
 
-def _values(experiment: Experiment) -> dict[str, None]:
-    """Return the values of the factors of each configuration, without what is derived from them."""
+def _identities(experiment: Experiment) -> dict[str, None]:
+    """Return the identity of each configuration's factor values, without derived values."""
     listed = Configurations(experiment)
     given = set(resolution.names(experiment)) - set(experiment.derive)
     return {
@@ -128,13 +134,13 @@ def _values(experiment: Experiment) -> dict[str, None]:
 
 
 def _refuse(before: Experiment, after: Experiment) -> None:
-    """Raise DocumentError for what keeps the runs of two experiments out of the same blocks."""
+    """Raise DocumentError if the runs of two experiments cannot share blocks."""
     for side in (before, after):
         if side.mesh:
             problem = "is a mesh, and a duet has one pair of hosts; use a factor instead"
             raise _error(side, problem, "roles")
         if side.searched:
-            problem = "is not for a duet, whose sides have the same runs; use a factor instead"
+            problem = "cannot be in a duet, whose sides have the same runs; use a factor instead"
             raise _error(side, problem, "search")
         if SIDE in resolution.names(side):
             problem = "is reserved for the sides of a duet; use another name"
@@ -145,15 +151,15 @@ def _refuse(before: Experiment, after: Experiment) -> None:
     ):
         if mine != yours:
             problem = (
-                f"the sides have other {what}: {_listed(mine)} and {_listed(yours)}; both sides "
-                "of a duet need the same"
+                f"the sides have different {what}: {_listed(mine)} and {_listed(yours)}; both "
+                "sides of a duet need the same"
             )
             raise _error(after, problem, key)
     ours, theirs = set(resolution.names(before)), set(resolution.names(after))
     if unshared := sorted(ours ^ theirs):
         where = "first" if unshared[0] in ours else "second"
         problem = (
-            f"{unshared[0]} is a name of the {where} side only: both sides need the same factors"
+            f"{unshared[0]} is a name of the {where} side only; both sides need the same names"
         )
         raise _error(after, problem, "factors")
     if before.around.get(PROFILE) != after.around.get(PROFILE):
@@ -172,20 +178,20 @@ def _refuse(before: Experiment, after: Experiment) -> None:
 
 
 def _unmatched(before: Experiment, after: Experiment) -> str:
-    """Why no configuration of one side is on the other: the first factor that shows it."""
+    """Explain why the sides share no configuration, by the first factor without common values."""
     for name, values in before.factors.items():
         others = after.factors.get(name, values)
         if not {repr(v) for v in values} & {repr(v) for v in others}:
             return (
                 f"no configuration is on both sides: {name} is {_words(values)} on the first and "
-                f"{_words(others)} on the second; what the sides are to differ in is no factor of "
-                "theirs: write the value where it is used, or have all values in one experiment, "
-                "whose blocks hold them all"
+                f"{_words(others)} on the second; a factor needs common values: write a value "
+                "that differs between the sides where it is used, or put all values into one "
+                "experiment"
             )
     return "no configuration is on both sides: their factors have no values in common"
 
 
-def _rebound(experiment: Experiment, roles: Roles) -> Experiment:
+def _with_roles(experiment: Experiment, roles: Roles) -> Experiment:
     def named(members: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(roles.get(member, member) for member in members)
 

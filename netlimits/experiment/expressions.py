@@ -20,10 +20,10 @@ from netlimits.model import Scalar
 LENGTH_LIMIT = 1000
 DEPTH_LIMIT = 50
 BIT_LIMIT = 1024
-"""Bits in a whole number: about as far as a float reaches."""
+"""Bits of the largest whole number: about the range of a float."""
 TEXT_LIMIT = 10_000
 ROUND_LIMIT = 30
-"""Digits that `round` may be asked for, either side of the point."""
+"""Maximum number of digits that `round` takes, on either side of the decimal point."""
 
 CONSTANTS: Mapping[str, Scalar] = {"true": True, "false": False, "null": None}
 """YAML's names for what Python writes with a capital letter; both are understood."""
@@ -35,7 +35,7 @@ FUNCTIONS: Mapping[str, tuple[int, int]] = {
     "ceil": (1, 1),
     "floor": (1, 1),
 }
-"""What may be called, with how few and how many arguments."""
+"""Function -> its minimum and maximum number of arguments."""
 ALLOWED = (
     "names, numbers, texts, + - * / // % **, == != < <= > >=, in [...], and, or, not, "
     "A if B else C, " + ", ".join(f"{name}()" for name in FUNCTIONS)
@@ -282,6 +282,7 @@ def _power(a: float, b: float) -> Any:
     if isinstance(a, int) and isinstance(b, int) and a.bit_length() * abs(b) > BIT_LIMIT:
         if abs(a) > 1:
             raise OverflowError
+        # -1, 0 and 1: the sign and parity of a huge exponent decide
         b = b % 2 + 2 if b > 0 else b % 2 - 2
     result = a**b
     if isinstance(result, complex):
@@ -298,7 +299,7 @@ def _round(number: float, *digits: float) -> float:
 
 
 def _ordered(symbol: str, relation: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Order among numbers or among texts, never between the two."""
+    """Return the relation for two numbers or two texts; it raises _ComputeError for other pairs."""
 
     def compare(a: Any, b: Any) -> bool:
         if (type(a) in _NUMBERS and type(b) in _NUMBERS) or (type(a) is str and type(b) is str):

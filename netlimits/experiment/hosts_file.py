@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from netlimits.errors import DocumentError, did_you_mean, raise_all
+from netlimits.errors import DocumentError, did_you_mean, nearest, raise_all
 from netlimits.experiment.document import Document, load
 from netlimits.experiment.mesh import pairs
 from netlimits.model import Machine
@@ -29,7 +29,7 @@ KEYS = {
     "ssh_config": "Beside the roles: the configuration file to resolve `ssh` with, relative to "
     "this file; else the user's own.",
 }
-"""What may stand in the file: the keys of a machine, and `ssh_config` for all of them."""
+"""Key -> description: the keys of a machine, and `ssh_config`, which applies to all."""
 
 _CONFIG = "ssh_config"
 _KEYS = tuple(key for key in KEYS if key != _CONFIG)
@@ -40,7 +40,10 @@ def machines(
     roles: Iterable[str] | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Machine]:
-    """Return the machine of each role, in the roles' order; other hosts in the file are ignored."""
+    """Return the machine of each role, in the roles' order; other hosts in the file are ignored.
+
+    `note` is called with a message if the roles are bound to machines by order instead of by name.
+    """
     document = load(path, repeated=True)
     if not isinstance(document.data, dict):
         raise document.error("is not a hosts file; write `ROLE: {ssh: NAME, interface: NAME}`")
@@ -64,14 +67,27 @@ def machines(
         if role in written:
             bound[role] = written[role]
         elif role not in document.data:
-            hint = did_you_mean(role, written)
-            several, _, number = role.rpartition("-")
-            add = f"`{role}: {{ssh: NAME}}`"
-            if several in document.data and number.isdigit():
-                add = f"machine {number} to the list under {several}"
-            errors.append(document.error(f"no machine plays {role}; add {add}{hint}", role))
+            errors.append(_missing(document, written, role, roles or ()))
     raise_all(errors)
     return bound
+
+
+def _missing(
+    document: Document, written: Mapping[str, Machine], role: str, roles: tuple[str, ...]
+) -> DocumentError:
+    """Return the error for a role without a machine, at a key that misspells it if there is one."""
+    group, _, number = role.rpartition("-")
+    wanted = {_CONFIG, *roles, *(other.rpartition("-")[0] for other in roles)}
+    unknown = {str(key): entry for key, entry in document.data.items() if key not in wanted}
+    if misspelt := nearest(role, unknown):
+        right = group if isinstance(unknown[misspelt], list) and number.isdigit() else role
+        problem = f"no machine plays {right}; did you mean {right}?"
+        return document.error(problem, misspelt)
+    add = f"`{role}: {{ssh: NAME}}`"
+    if group in document.data and number.isdigit():
+        add = f"machine {number} to the list under {group}"
+    has = f"; the file has {', '.join(written)}" if written else ""
+    return document.error(f"no machine plays {role}; add {add}{has}", role)
 
 
 def _other_names(
@@ -93,7 +109,7 @@ def _of_mesh(
     every = [m for role, m in written.items() if role.startswith(f"{pairs.HOSTS}-") or not listed]
     if len(every) < len(roles) and not errors:
         machines = f"{len(every)} machine{'' if len(every) == 1 else 's'}"
-        problem = f"has {machines}, and the experiment's mesh is of {len(roles)} hosts"
+        problem = f"has {machines}, but the experiment's mesh has {len(roles)} hosts"
         errors.append(document.error(problem, *([pairs.HOSTS] if listed else [])))
     return {role: replace(m, role=role) for role, m in zip(roles, every, strict=False)}
 
@@ -174,7 +190,7 @@ def _fault_of_text(key: str, value: Any) -> str:
     if key == "interface" and ("/" in value or value in (".", "..")):
         return f"{value} is a path, not an interface"
     if value.startswith("-"):
-        return f"{value} would be read as an option; a name cannot start so"
+        return f"{value} would be read as an option; a name cannot start with -"
     if key == "address":
         try:
             ipaddress.ip_address(value)

@@ -1,6 +1,7 @@
-"""Loads an experiment file: YAML in, `Experiment` out, or all of its errors with their lines.
+"""Load an experiment file: YAML in, `Experiment` out, or all of its errors with their lines.
 
-If a file has errors, what remains of it is checked further, so that all are reported together.
+If parts of a file are invalid, the other parts are still checked, and all errors are reported
+together.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def sides(
 
 
 def _against(error: DocumentError, changes: Sequence[tuple[str, str]]) -> DocumentError:
+    """Return the error, with `--against` as its option if one of `changes` caused it."""
     key, colon, rest = error.key.partition(": ")
     if not any(key == f"--set {text}" for text, _ in changes):
         return error
@@ -71,7 +73,7 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
 def _read(
     read: Document, changes: Sequence[tuple[str, str]], *, archived: bool
 ) -> tuple[Experiment, list[DocumentError], list[DocumentError]]:
-    """Return the experiment; those errors that others may follow from; all that there are."""
+    """Return the experiment, the errors that may have caused others, and all errors."""
     data, where = apply(read, changes)
     if not isinstance(data, dict):
         kind = "a list" if isinstance(data, list) else shown(data)
@@ -83,7 +85,7 @@ def _read(
     errors = shape_errors(data, where)
     unknown = data.keys() - schema.structure()["properties"].keys()
     if unknown:
-        errors = [error for error in errors if error.steps]  # what the file lacks may be there
+        errors = [error for error in errors if error.steps]  # a missing key may be there, misspelt
     salvaged = salvage(data, errors, read.replaced)
     reader = Reader(salvaged, where, read.text)
     experiment = reader.experiment()
@@ -92,7 +94,7 @@ def _read(
     mine = [each for each in (*misspelt, *errors) if each.problem.startswith(UNKNOWN)]
     if any(
         each.steps[:1] not in (("repeat",), ("report",)) for each in mine
-    ):  # it may use a factor
+    ):  # a misspelt key may use a factor
         useless = [error for error in useless if not error.problem.startswith(unused.UNUSED)]
     harmless = {name for name in unknown if not isinstance(data[name], list | dict)}
     causes = [error for error in (*read.repeated, *errors) if not {*error.steps[:1]} & harmless]

@@ -14,20 +14,23 @@ from netlimits.model import Repeat
 Row = tuple[int, int]
 """A block, from 1, and the number of a configuration, from 0."""
 Blocks = Callable[[int], "range | array[int]"]
-"""The configurations of a block."""
+"""Block, from 1 -> the numbers of its configurations."""
 
 
 def rows(
     repeat: Repeat, count: int, blocks: Blocks, flips: int, configurations: int
 ) -> Iterator[Row]:
-    """Return the rows of `count` blocks in the order that the rule and the seed give."""
+    """Return the rows of `count` blocks, in the order of `repeat`.
+
+    Coin-flips draw `flips` rows from all `configurations` instead.
+    """
     numbers = range(1, count + 1)
     if repeat.order == "listed":
         return ((block, number) for block in numbers for number in blocks(block))
     draw = _draw(repeat)
     if repeat.order == "coin-flips":
-        # A coin for each factor, tossed again when the configuration is excluded, lands on
-        # each configuration that is left with one chance: so one toss among those will do.
+        # Flipping a coin for each factor, again if the configuration is excluded, gives each
+        # remaining configuration the same probability. One draw among those is equivalent.
         return ((1, int(draw() * configurations)) for _ in range(flips))
     if repeat.order == "shuffled":
         # In the file's order, so that the shuffle alone decides
@@ -46,7 +49,10 @@ def mesh_rows(
     blocks: Blocks,
     round_key: Callable[[int, int], tuple[Any, tuple[str, str]]],
 ) -> Iterator[Row]:
-    """Return the rows of a mesh in rounds within each block, all shuffled, or as listed."""
+    """Return the rows of a mesh in rounds: within each block, or over all rows if `shuffled`.
+
+    `round_key` returns what the rows of a round have in common, and a row's pair of hosts.
+    """
     draw = None if repeat.order == "listed" else _draw(repeat)
     every = ([(block, number) for number in blocks(block)] for block in range(1, count + 1))
     if repeat.order == "shuffled":
@@ -60,9 +66,9 @@ def _in_rounds(
     key: Callable[[int, int], tuple[Any, tuple[str, str]]],
     draw: rounds.Draw | None,
 ) -> Iterator[Row]:
-    """Return the rows in rounds, which are shuffled; `key` has what those of one share, and a pair.
+    """Return the rows in rounds, shuffled by `draw` if there is one.
 
-    A round has pairs of one kind of configuration, which take the same time.
+    The rows of a round have the same first part of `key`, so that they take the same time.
     """
     kinds: dict[Any, list[tuple[Row, tuple[str, str]]]] = {}
     for row in rows:
@@ -78,5 +84,5 @@ def _in_rounds(
 
 def _draw(repeat: Repeat) -> Callable[[], float]:
     if repeat.seed is None:
-        raise ValueError("no seed: plan.seeded draws one")
+        raise ValueError("the plan has no seed; call plan.seeded first")
     return random.Random(repeat.seed).random  # noqa: S311  an order, not a secret

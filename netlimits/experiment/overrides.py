@@ -16,7 +16,7 @@ from netlimits.experiment.expressions import shown
 
 Overrides = tuple[tuple[str, str], ...]
 _NAMES = {("factors",): "factor", ("derive",): "derived value", ("zip",): "factor"}
-"""Where a new key would be a new name rather than an option left out so far."""
+"""Keys whose members the user names; `--set` changes a member but adds none."""
 _LISTS = (("settings",), ("report",), ("exclude",))
 """Keys whose values are lists of entries."""
 
@@ -38,7 +38,7 @@ class Source:
         return self.lines.get(key, 1)
 
     def override(self, key: KeyPath) -> str:
-        """Return the KEY of the `--set` that this key comes from, or nothing."""
+        """Return the KEY of the `--set` that this key comes from, or ""."""
         parts = tuple(str(part) for part in key)
         for text, _ in reversed(self.overrides):
             changed = tuple(text.split("."))
@@ -71,7 +71,7 @@ def apply(read: Document, overrides: Sequence[tuple[str, str]]) -> tuple[Data, S
 
 
 def _put(data: Data, text: str, value: Data, path: Path) -> KeyPath:
-    """Set the value at the dotted path, making mappings on the way; the path as keys."""
+    """Set the value at a dotted path, creating missing mappings. Return the path as keys."""
     here: Any = data
     key: KeyPath = ()
     *way, last = text.split(".")

@@ -1,6 +1,6 @@
 """A constant bit rate by netperf's -q, fq's maxrate or tbf, which all count whole frames.
 
-A qdisc that drops would let the sender believe that it sent more than left, so the queues hold more
+If a qdisc dropped packets, the sender would count data that never left. So its queue holds more
 than a socket's send buffer.
 """
 
@@ -14,22 +14,22 @@ from netlimits.model import Pace, SettingUse
 from netlimits.tools import Features, tool
 
 FQ, TBF = WAYS = ("fq maxrate", "tbf")
-"""Best first: what paces each flow, then everything. Before them comes what paces a flow at its own
-socket, for a tool that can (`own`)."""
+"""Pacing by a qdisc, best first: each flow (fq), or all traffic (tbf). A tool that can pace its own
+socket (`own`) needs neither."""
 
 QUEUE_PACKETS = 20_000
 QUEUE_BYTES = 32 << 20
 BURST_S = 2e-3
-"""Seconds at the rate that tbf may send at once: little beside a run, much beside a timer tick."""
+"""Burst of tbf in seconds at its rate: short compared with a run, long with a timer tick."""
 
 LEAST_BURST = 16 << 10
 """Bytes; tbf drops a frame that is longer than its burst, and jumbo frames have 9 KB. It is also
-what fq lets a new flow send unpaced, which by itself would be ten times the MTU.
+what fq lets a new flow send unpaced, instead of its default of ten times the MTU.
 """
 
 
 def own(name: str) -> str:
-    """Return a tool's own way, such as `netperf -q`; "" where it has none."""
+    """Return a tool's own way of pacing, such as `netperf -q`; "" if it has none."""
     by_socket = tool(name).socket_pace
     return f"{name} {by_socket.flag}" if by_socket else ""
 

@@ -27,7 +27,7 @@ def files() -> Mapping[str, Path]:
 
 
 def experiments() -> tuple[Packaged, ...]:
-    """Return all installed experiments, the one to begin with first."""
+    """Return all installed experiments, `quickstart` first."""
     every = [
         Packaged(name, str(document.load(path).data.get("question", "")), path)
         for name, path in files().items()
@@ -36,7 +36,7 @@ def experiments() -> tuple[Packaged, ...]:
 
 
 def named(written: str) -> Path | None:
-    """Return the file of an experiment's name, None for a path or an unknown name."""
+    """Return the file of an installed experiment, None for a path or an unknown name."""
     return files().get(written)
 
 

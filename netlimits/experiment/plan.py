@@ -31,11 +31,13 @@ from netlimits.tools import tool
 
 SEED_BITS = 48
 OVERHEAD = 0.1
-"""Seconds between the measured seconds of two runs: settings read back, netperf's own start."""
+"""Seconds that a run takes besides its measurement: reading settings back, starting netperf."""
 TRIALS = 8
-"""Trials that a search takes about; benchmarks/search.py prints them."""
+"""Approximate number of trials of a search, from benchmarks/search.py."""
 _KEPT = 10_000
-"""Configurations up to which they are kept rather than made anew for each replicate."""
+"""If there are at most this many configurations, they are computed once, not for each replicate.
+
+The time that a mesh takes is estimated from this many runs."""
 
 
 def seeded(experiment: Experiment) -> Experiment:
@@ -50,7 +52,7 @@ def seeded(experiment: Experiment) -> Experiment:
     )
 
 
-def _same(places: range | array[int], _: int) -> range | array[int]:
+def _same_places(places: range | array[int], _: int) -> range | array[int]:
     return places
 
 
@@ -65,7 +67,7 @@ class Plan:
             kind = Interleaved if experiment.sides else Configurations
             self.configurations = kind(experiment)
         except DocumentError as error:
-            if not experiment.sides:  # each of which was checked by itself
+            if not experiment.sides:  # a duet's sides were checked one by one
                 raise_all([*error.errors, *plan_errors.errors(experiment, error.errors)])
             raise
         self._setups = Setups(experiment, self.configurations)
@@ -75,14 +77,14 @@ class Plan:
         errors = [*self.configurations.errors]
         self._often = array("I")
         try:
-            self._often = replicates.own(experiment, self.configurations)
+            self._often = replicates.per_configuration(experiment, self.configurations)
         except DocumentError as error:
             errors += error.errors
         self._blocks = max(self._often) if self._often else experiment.repeat.replicates
         often = sum(self._often) if self._often else count * experiment.repeat.replicates
         self._count = experiment.repeat.runs or often
         if self._count > RUN_LIMIT:
-            problem = f"makes {self._count:,} runs; at most {RUN_LIMIT:,} may be"
+            problem = f"makes {self._count:,} runs; the limit is {RUN_LIMIT:,}"
             errors.append(resolution.source(experiment).error(problem, "repeat"))
         if errors:
             raise_all([*errors, *self._setups.errors()])
@@ -92,7 +94,7 @@ class Plan:
         self._profiled = profile.get("runs", PROFILED_RUNS) if profile else 0
 
     def __len__(self) -> int:
-        """Return the number of runs; of searches, of those that are known."""
+        """Return the number of runs; of a search, the number of trials so far."""
         if self.experiment.searched:
             return len(self._trials)
         added = sum(
@@ -102,7 +104,7 @@ class Plan:
 
     @property
     def replicates(self) -> tuple[int, int]:
-        """The fewest and the most runs of one configuration; coin-flips know none."""
+        """The minimum and maximum number of runs of a configuration, not valid for coin-flips."""
         more = sum(added.replicates for added, _ in self._added)
         least = sum(added.replicates for added, chosen in self._added if not chosen)
         return (min(self._often) if self._often else self._blocks) + least, self._blocks + more
@@ -130,7 +132,7 @@ class Plan:
         places = tuple(number - 1 for number in chosen)
         plan._added = (*self._added, (Repeat(replicates, order, seed), places))
         if len(plan) > RUN_LIMIT:
-            raise InputError(f"makes {len(plan):,} runs; at most {RUN_LIMIT:,} may be")
+            raise InputError(f"makes {len(plan):,} runs; the limit is {RUN_LIMIT:,}")
         return plan
 
     def as_begun(self) -> Plan:
@@ -150,10 +152,10 @@ class Plan:
     def profiled_runs(self) -> int:
         if not self._profiled or not self.skipped:
             return self._profiled * len(self.configurations)
-        return sum(1 for run in self.runs() if run.profiled and not self.skip(run.values))
+        return sum(1 for run in self.runs() if run.profiled and not self.skip_reason(run.values))
 
     def _block(self, block: int) -> range | array[int]:
-        """Return the configurations of a block, each spread evenly over blocks against drift."""
+        """Return the configurations of a block; each is spread evenly over blocks against drift."""
         if not self._often:
             return range(len(self.configurations))
         return array(
@@ -172,7 +174,7 @@ class Plan:
             yield from self._expanded(first)
 
     def _expanded(self, first: int = 1) -> Iterator[Run]:
-        """Every run of the configurations; of a search at its lowest and at its highest load."""
+        """Yield every run of the configurations; in a search, at its lowest or highest load."""
         order = itertools.islice(self._order(), first - 1, None)
         for number, (block, chosen) in enumerate(order, first):
             profiled, place = divmod(chosen, len(self.configurations))
@@ -201,12 +203,14 @@ class Plan:
         config, values, _ = self.configurations.at(given)
         return Run(number, of_search.block, config, values)
 
-    def skip(self, values: Values) -> str:
+    def skip_reason(self, values: Values) -> str:
+        """Return why the runs of a configuration are skipped, "" if they are not."""
         if not self.skipped:
             return ""
         return self.skipped.get(resolution.tool_of(self.experiment, values), "")
 
-    def left_out(self) -> Counter[str]:
+    def skipped_runs(self) -> Counter[str]:
+        """Return the number of skipped runs of each tool."""
         if not self.skipped:
             return Counter()
         tools = (resolution.tool_of(self.experiment, run.values) for run in self.runs())
@@ -224,16 +228,18 @@ class Plan:
             profiled, place = divmod(chosen, len(self.configurations))
             config, values, cells = make(place)
             mark = f",{cell(bool(profiled))}" if self._profiled else ""
-            why = f",{cell(self.skip(values))}" if self.skipped else ""
+            why = f",{cell(self.skip_reason(values))}" if self.skipped else ""
             file.write(f"{number},{block},{config}{comma}{cells}{mark}{why}\n")
         return len(self)
 
     def seconds(self, groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
-        """Return the approximate seconds that the plan takes, from what its tools say of a run."""
+        """Return the approximate seconds that the plan takes, by the tools' estimates of a run."""
         raise_all(self._setups.errors())
         if self.experiment.mesh:
             runs = [
-                run for run in itertools.islice(self.runs(), _KEPT) if not self.skip(run.values)
+                run
+                for run in itertools.islice(self.runs(), _KEPT)
+                if not self.skip_reason(run.values)
             ]
             taken = dispatch.makespan([*self.jobs(runs)], groups, at_once)
             return taken * len(self) / min(_KEPT, len(self))
@@ -243,7 +249,7 @@ class Plan:
             weight += often
             setup = self.setup(self._configuration(number).values)
             if setup.tool not in self.skipped:
-                seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond
+                seconds = tool(setup.tool).seconds(setup.options) + setup.around.extra_seconds
                 total += (seconds + OVERHEAD) * often
         often = len(self.searches()) * TRIALS if self.experiment.searched else len(self)
         return total / weight * often
@@ -254,6 +260,7 @@ class Plan:
         return pairs.at(setup, values) if self.experiment.mesh else setup
 
     def setups(self) -> Iterator[Setup]:
+        """Yield each different setup once, with all hosts of a mesh as its roles."""
         seen = set()
         for number in range(len(self.configurations)):
             setup = self._setups.of(self._configuration(number).values)
@@ -263,7 +270,7 @@ class Plan:
             seen.add(id(setup))
 
     def leaving_out(self, skipped: Mapping[str, str]) -> Plan:
-        """Return the plan without the runs of these tools; nothing is expanded again."""
+        """Return the plan with the runs of tools skipped; `skipped` maps a tool to the reason."""
         plan = copy.copy(self)
         plan.skipped = dict(skipped)
         return plan
@@ -279,7 +286,9 @@ class Plan:
         before = self._blocks
         for added, chosen in self._added:
             places = array("I", chosen) if chosen else range(len(self.configurations))
-            for block, number in self._ordered(added, added.replicates, partial(_same, places)):
+            for block, number in self._ordered(
+                added, added.replicates, partial(_same_places, places)
+            ):
                 yield (1 if added.order == "shuffled" else before + block), number
             before += added.replicates
 
@@ -305,6 +314,8 @@ class Plan:
     def jobs(self, runs: Iterable[Run]) -> Iterator[workload.Job]:
         for run in runs:
             setup = self._setups.of(run.values)
-            seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond + OVERHEAD
+            seconds = (
+                tool(setup.tool).seconds(setup.options) + setup.around.extra_seconds + OVERHEAD
+            )
             hosts = (str(run.values[Mesh.SENDER]), str(run.values[Mesh.RECEIVER]))
             yield workload.Job(hosts, seconds, run)

@@ -10,11 +10,16 @@ from netlimits.experiment.duet import Interleaved
 from netlimits.model import Experiment
 
 RUN_LIMIT = 1_000_000_000
-"""Three weeks of a thousand hosts in runs of a second each; more is a slip of the pen."""
+"""Three weeks of a thousand hosts in runs of a second each; more is taken for a mistake."""
 
 
-def own(experiment: Experiment, configurations: Configurations | Interleaved) -> array[int]:
-    """Return how often each configuration runs, empty if all do alike. Raises DocumentError."""
+def per_configuration(
+    experiment: Experiment, configurations: Configurations | Interleaved
+) -> array[int]:
+    """Return the runs of each configuration, or nothing if all have the same number.
+
+    Raises DocumentError if a number is invalid.
+    """
     by = experiment.repeat.replicates_by
     often = array("I")
     for configuration in configurations if by else ():

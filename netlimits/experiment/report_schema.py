@@ -13,7 +13,7 @@ VERDICTS = "verdicts"
 """An entry that is this word alone: what limited each configuration (`limits.explained`)."""
 
 SEARCH = "search"
-"""Another one: the highest load that held in each configuration (`analysis.statistics.search`)."""
+"""Another such word: the highest load of each configuration (`analysis.statistics.search`)."""
 
 WORDS = (VERDICTS, SEARCH)
 """The tables that are a word alone in `report:`."""
@@ -91,7 +91,7 @@ OPTIONS: Mapping[str, Any] = {
     "title": {"description": "Title of the chart.", **TEXT},
     "pool": _POOL,
 }
-"""Option of a chart to its schema; `charts.CHARTS` has the options of each chart."""
+"""Option of a chart -> its schema; `charts.CHARTS` has the options of each chart."""
 
 
 def table_entry() -> dict[str, Any]:
@@ -135,7 +135,7 @@ def word_entry() -> dict[str, Any]:
 
 
 def chart_entry(kind: str | None = None) -> dict[str, Any]:
-    """Return the schema of one kind of chart; without one, of whatever any kind takes."""
+    """Return the schema of a kind of chart; without one, it allows the options of all kinds."""
     takes = OPTIONS if kind is None else KINDS[kind].options
     return {
         "type": "object",

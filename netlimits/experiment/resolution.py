@@ -44,6 +44,7 @@ def names(experiment: Experiment) -> tuple[str, ...]:
 
 
 def setup(experiment: Experiment, values: Values) -> Setup:
+    """Resolve one configuration. Raises DocumentError with all errors in its options."""
     experiment = experiment.side_of(values)
     settings, errors = [], []
     for use in experiment.settings:
@@ -58,23 +59,25 @@ def setup(experiment: Experiment, values: Values) -> Setup:
         if templates.left_out(use.options, options):
             continue
         key = ("settings", use.entry, use.name)
-        errors += _hold(experiment, key, use.options, options, setting(use.name).schema, values)
+        errors += _violations(
+            experiment, key, use.options, options, setting(use.name).schema, values
+        )
         settings.append(dataclasses.replace(use, options=options))
     name, options = tool_of(experiment, values), {}
-    if name in experiment.measure:  # always, but in what remains of a file with errors
+    if name in experiment.measure:  # the tool is missing only in a file with errors
         unresolved = experiment.measure[name]
         options = templates.resolve(unresolved, values)
-        part = schema.measured(tool(name).schema)
-        errors += _hold(experiment, ("measure", name), unresolved, options, part, values)
+        part = schema.with_common_options(tool(name).schema)
+        errors += _violations(experiment, ("measure", name), unresolved, options, part, values)
     parts = {}
     for part_name, written in experiment.around.items():
         resolved = templates.resolve(written, values)
         if not templates.left_out(written, resolved):
             allowed = AROUND[part_name]
-            errors += _hold(experiment, (part_name,), written, resolved, allowed, values)
+            errors += _violations(experiment, (part_name,), written, resolved, allowed, values)
             parts[part_name] = resolved
     raise_all(errors)
-    options.pop(schema.IF_MISSING, None)  # for us, not for the tool
+    options.pop(schema.IF_MISSING, None)  # an option of netlimits, not of the tool
     around = _around(parts, values)
     servers = 1 if experiment.mesh else len(experiment.ends["remote"])
     return Setup(
@@ -86,7 +89,7 @@ def setup(experiment: Experiment, values: Values) -> Setup:
 
 
 def _interim(name: str, options: Mapping[str, Any], clients: int) -> dict[str, float]:
-    """Return the default of `interim_seconds`, which several clients need to be added up."""
+    """Return the default of `interim_seconds` for several clients, whose rates are added up."""
     if clients < 2 or INTERIM not in tool(name).schema["properties"] or INTERIM in options:
         return {}
     tenth = round(tool(name).seconds(options) / 10, 2)
@@ -94,7 +97,7 @@ def _interim(name: str, options: Mapping[str, Any], clients: int) -> dict[str, f
 
 
 def looked_up(experiment: Experiment) -> frozenset[str]:
-    """Return the names whose values decide what `setup` gives."""
+    """Return the names whose values decide what `setup` returns."""
     if experiment.sides:
         return frozenset((SIDE,)).union(*map(looked_up, experiment.sides.values()))
     options = [use.options for use in experiment.settings]
@@ -118,7 +121,7 @@ def tool_of(experiment: Experiment, values: Values) -> str:
 
 
 def may_be_missing(experiment: Experiment, tool: str) -> bool:
-    """Return True if the runs of a tool are left out where it is not installed."""
+    """Return True if the runs of a tool are skipped when it is not installed."""
     return bool(experiment.measure[tool].get(schema.IF_MISSING) == "skip")
 
 
@@ -140,7 +143,7 @@ def _around(parts: Mapping[str, Any], values: Values) -> Around:
     )
 
 
-def _hold(
+def _violations(
     experiment: Experiment,
     key: KeyPath,
     unresolved: Any,
@@ -148,6 +151,7 @@ def _hold(
     part: Mapping[str, Any],
     values: Values,
 ) -> list[DocumentError]:
+    """Return an error for each violation of a schema, with the values that led to it."""
     errors = []
     for fault in faults(options, part, skip_templates=False):
         written: Any = unresolved

@@ -21,7 +21,7 @@ NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
 ROLE = "^[A-Za-z][A-Za-z0-9_-]{0,31}$"
 ROLES = ("sender", "receiver")
 WHEN = "when"
-"""The key of an entry of `settings:` that is no setting, beside `roles`."""
+"""A key of an entry of `settings:` that is no setting; `roles` is the other one."""
 
 ORDERS = ("blocked", "shuffled", "listed", "coin-flips")
 
@@ -61,7 +61,8 @@ _OF_EVERY_TOOL: Mapping[str, Any] = {
 }
 
 
-def measured(tool_schema: Mapping[str, Any]) -> dict[str, Any]:
+def with_common_options(tool_schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool's schema with the options that every tool has."""
     return {**tool_schema, "properties": {**tool_schema["properties"], **_OF_EVERY_TOOL}}
 
 
@@ -153,7 +154,7 @@ _REPORT: Mapping[str, Any] = {
 
 
 def structure() -> dict[str, Any]:
-    """Return the schema of the file but for the parts that tools and settings bring."""
+    """Return the schema of the file, without the options of tools and settings."""
     return {
         "title": "netlimits experiment",
         "description": "What to vary, what to set, what to measure, how often, what to report.",
@@ -252,19 +253,19 @@ def document_schema() -> dict[str, Any]:
     """Return the whole schema, for editors (draft 2020-12)."""
     schema = structure()
     keys = schema["properties"]
-    keys["settings"]["items"]["minProperties"] = 2  # checks say it in better words
+    keys["settings"]["items"]["minProperties"] = 2  # netlimits itself reports it in better words
     entries = [word_entry(), table_entry(), *map(chart_entry, KINDS)]
     keys["report"] = {**_REPORT, "items": {"anyOf": entries}}
     settings = keys["settings"]["items"]["properties"]
     settings.update({setting.name: templated(setting.schema) for setting in SETTINGS})
-    measures = {tool.name: templated(measured(tool.schema)) for tool in TOOLS}
+    measures = {tool.name: templated(with_common_options(tool.schema)) for tool in TOOLS}
     keys["measure"]["properties"] = measures
     keys |= {name: templated(part) for name, part in AROUND.items()}
     return {"$schema": DRAFT, **schema}
 
 
 def templated(schema: Any) -> Any:
-    """Return the schema, with a text that holds `${name}` allowed wherever a scalar is."""
+    """Return the schema, extended to allow a text with `${name}` in place of any scalar."""
     if not isinstance(schema, Mapping):
         return schema
     deeper = dict(schema)

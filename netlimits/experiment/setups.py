@@ -15,6 +15,7 @@ from netlimits.experiment.schema import WHEN
 from netlimits.model import Experiment, Setup, Values
 
 SAMPLE = 1_000
+"""Maximum number of configurations whose options are checked."""
 
 
 class Setups:
@@ -37,8 +38,8 @@ class Setups:
     def errors(self, stays: Callable[[int], bool] | None = None) -> list[DocumentError]:
         """Return the errors in options, each for the first configuration that shows it.
 
-        With `stays`, only errors count that a configuration shows for whose number it is true, or
-        that every configuration shows.
+        `stays` returns True for the number of a configuration that is certain to remain in the
+        plan. With it, an error is returned only if such a configuration has it, or all have.
         """
         faults: dict[str, dict[str, DocumentError]] = {}
         often: Counter[str] = Counter()
@@ -51,7 +52,7 @@ class Setups:
                 for fault in error.errors:
                     known = faults.setdefault(fault.key, {})
                     if stay and fault.key not in sure:
-                        known.clear()  # the first that is sure to stay is told
+                        known.clear()  # report the first configuration that is sure to stay
                         sure.add(fault.key)
                     if stay or fault.key not in sure:
                         known.setdefault(fault.problem, fault)
@@ -69,7 +70,7 @@ class Setups:
         return errors if errors or stays is not None else [*self._never_set()]
 
     def _is_a_factors(self, error: DocumentError) -> bool:
-        """Return True if the value at fault is a factor's, as written in the file."""
+        """Return True if the error is caused by the value of a single factor."""
         match = re.search(r"\(where (\w+) = [^,]*\)$", error.problem)
         return match is not None and match[1] not in self.experiment.derive
 
@@ -90,6 +91,6 @@ class Setups:
             yield where.error(f"{problem} or leave the entry out", "settings", entry, WHEN)
 
     def sample(self) -> range:
-        """Return the numbers of some configurations, spread evenly."""
+        """Return the numbers of at most SAMPLE configurations, spread evenly."""
         every = len(self.configurations)
         return range(0, every, max(1, math.ceil(every / SAMPLE)))

@@ -14,9 +14,9 @@ from netlimits.experiment.document import KeyPath
 from netlimits.model import Scalar, Values
 
 PATTERN = r"^.*\$\{[A-Za-z_][A-Za-z0-9_]*\}.*$"
-"""What a JSON Schema asks of a text that holds a `${name}`."""
+"""JSON Schema pattern of a text that contains a `${name}`."""
 WHOLE = r"^\$\{[A-Za-z_][A-Za-z0-9_]*\}$(?!\n)"
-"""And of one that is nothing but that."""
+"""JSON Schema pattern of a text that is a single `${name}`."""
 
 _ANY = re.compile(r"\$\{([^}]*)\}?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -33,15 +33,15 @@ def names(text: str) -> tuple[str, ...]:
     for match in _ANY.finditer(text):
         if not match[0].endswith("}") or not _NAME.fullmatch(match[1]):
             raise InputError(
-                f"{match[0][:40]} is no lookup: write ${{name}}, with one factor's or derived name"
-                "; arithmetic belongs into derive"
+                f"{match[0][:40]} is no lookup: write ${{name}}, with a factor's or derived name"
+                "; arithmetic belongs in derive"
             )
         lookups.append(match[1])
     return tuple(lookups)
 
 
 def leaves(options: Any, key: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield every text in the options that contains `${`, with its place."""
+    """Yield the key and the text of every text in the options that contains `${`."""
     if isinstance(options, dict):
         for name, inner in options.items():
             yield from leaves(inner, (*key, name))
@@ -53,7 +53,7 @@ def leaves(options: Any, key: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
 
 
 def resolve(options: Any, values: Values) -> Any:
-    """Return the options with every `${name}` replaced, without those that came to null."""
+    """Return the options with every `${name}` replaced; those that become null are left out."""
     if isinstance(options, dict):
         each = {name: (inner, resolve(inner, values)) for name, inner in options.items()}
         return {name: value for name, (inner, value) in each.items() if not left_out(inner, value)}
@@ -68,7 +68,7 @@ def resolve(options: Any, values: Values) -> Any:
 
 
 def left_out(options: Any, resolved: Any) -> bool:
-    """Return True if resolving nulls left nothing of the options."""
+    """Return True if the options became null, or lost all their keys, when they were resolved."""
     return (resolved is None and is_template(options)) or (resolved == {} and options != {})
 
 

@@ -24,10 +24,10 @@ class Fault(NamedTuple):
 
 
 def faults(instance: Any, schema: Mapping[str, Any], *, skip_templates: bool) -> list[Fault]:
-    """Every violation of the schema; with `skip_templates` a `${…}` may stand for any scalar."""
+    """Return every violation of the schema; `skip_templates` allows `${…}` for any value."""
     validator = _validator(skip_templates)(schema)
     errors = list(validator.iter_errors(instance))
-    # what has the wrong kind is not held against bounds of the right one
+    # a value of the wrong type is reported as such, without its other violations
     odd = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
     return [
         fault

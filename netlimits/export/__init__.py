@@ -1,8 +1,8 @@
 """Write a campaign's figures for other programs: one file for each format.
 
-To add a format: a module with a function from `Runs` to lines, and its line in FORMATS, and one in
-BESIDE if its consumer needs a second file. A format imports neither pandas nor `base` at run time,
-since `netlimits export --help` reads FORMATS.
+To add a format, write a module with a function from `Runs` to lines, and add a line to FORMATS. If
+the consumer needs a second file, add one to SECOND_FILES. A format imports neither pandas nor
+`base` at run time, since `netlimits export --help` reads FORMATS.
 """
 
 from __future__ import annotations
@@ -33,13 +33,16 @@ FORMATS: Mapping[str, Callable[[Runs], Iterator[str]]] = {
 }
 """Name on the command line -> function that yields the lines, each with its line feed."""
 
-BESIDE: Mapping[str, tuple[str, Callable[[Runs, str], Iterator[str]]]] = {
+SECOND_FILES: Mapping[str, tuple[str, Callable[[Runs, str], Iterator[str]]]] = {
     "otava": (".yaml", otava_config),
     "opensearch": (".template.json", opensearch_template),
 }
-"""Format -> suffix and lines of the file that `--out` writes beside, from the runs and its path."""
+"""Format -> suffix of a second file that `--out` writes, and the function that yields its lines.
+
+The function takes the runs and the path of the first file.
+"""
 
 OF_PROFILES = ("folded", "speedscope")
-"""Formats of profiles' stacks, `Runs.stacks`."""
+"""Formats that write the profiles in `Runs.stacks` instead of metrics."""
 
-__all__ = ["BESIDE", "FORMATS", "OF_PROFILES"]
+__all__ = ["FORMATS", "OF_PROFILES", "SECOND_FILES"]

@@ -29,7 +29,7 @@ class ExportedRun:
         identity: The columns of `metrics.IDENTITY` that the run has, such as `run` and `status`.
         labels: Factor -> its value as text.
         started: Seconds since 1970, None if unknown.
-        figures: Column -> value, unless the format writes them from the batch.
+        figures: Column -> value. Only `Runs.runs` fills it; other formats read `Batch.figures`.
     """
 
     identity: Mapping[str, Any]
@@ -45,7 +45,7 @@ class ExportedRun:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some runs, and the rows of the frame that have their figures."""
+    """A number of runs, and the rows of the frame that contain their figures."""
 
     runs: Sequence[ExportedRun]
     table: pd.DataFrame
@@ -105,7 +105,7 @@ class Runs:
 
     @cached_property
     def headlines(self) -> tuple[Metric, ...]:
-        """Those of a default table, as far as they have a better direction."""
+        """Metrics of a default table that have a better direction."""
         return tuple(m for m in map(metric, defaults.metrics(self.frame)) if m.better)
 
     def batches(self) -> Iterator[Batch]:
@@ -146,7 +146,7 @@ class Runs:
             )
 
     def runs(self) -> Iterator[ExportedRun]:
-        """Yield the last attempt of each run with its figures; none of a run that is not ok."""
+        """Yield the last attempt of each run; only an ok run has figures."""
         for batch in self.batches():
             columns = {m.column: batch.figures(m.column).to_pylist() for m in self.metrics}
             for place, run in enumerate(batch.runs):
@@ -161,7 +161,7 @@ class Runs:
 
 
 def _attempts(frame: pd.DataFrame) -> np.ndarray:
-    """Return a number for each attempt, in 8 bytes: a million runs as tuples take 100 MB."""
+    """Return a unique number for each attempt: tuples of a million runs would take 100 MB."""
     number: np.ndarray = frame["run"].to_numpy(np.int64) * 2**20 + frame["attempt"].to_numpy()
     return number
 

@@ -19,6 +19,7 @@ _OWN = ("experiment", "run", "block")
 
 
 def influx(runs: Runs) -> Iterator[str]:
+    """Yield a line for each run, with its start in nanoseconds since 1970 if known."""
     prefixes = {metric.column: f"{_tag(metric.column)}=" for metric in runs.metrics}
     for batch in runs.batches():
         for run, figures in zip(batch.runs, batch.fields(prefixes), strict=True):

@@ -20,12 +20,12 @@ _OWN = ("experiment", "run", "block", "attempt")
 
 
 METRICS_AT_A_TIME = 16
-"""Metrics that are held at a time. The format has all runs of a metric together."""
+"""Maximum number of metrics in memory at a time, since all runs of a metric must be together."""
 
 
 def openmetrics(runs: Runs) -> Iterator[str]:
     """Yield the lines metric by metric, then `# EOF`."""
-    names = label_names(runs.factors)
+    names = _label_names(runs.factors)
     yield from _head(f"{PREFIX}run_ok", "", "1 if the run is ok")
     for batch in runs.batches():
         for run in batch.runs:
@@ -58,8 +58,8 @@ def _head(name: str, unit: str, about: str) -> Iterator[str]:
     yield f"# HELP {name} {about}\n"
 
 
-def label_names(factors: Sequence[str]) -> dict[str, str]:
-    """Map each factor to a valid label name that no other label has."""
+def _label_names(factors: Sequence[str]) -> dict[str, str]:
+    """Return factor -> a valid label name that no other label has."""
     names: dict[str, str] = {}
     for factor in factors:
         name = re.sub(r"[^A-Za-z0-9_]", "_", factor)

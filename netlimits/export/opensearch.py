@@ -1,8 +1,8 @@
 """OpenSearch: the body of a bulk request, and the index template that maps its fields.
 
-Fields that k8s-netperf's documents have are called as there (`throughput` in Mb/s, `latency` in
-µs, `messageSize`, `udpLossPercent`, …), so that its dashboards show them. All factors and figures
-are below `factors` and `figures` under netlimits' own names.
+Fields that k8s-netperf's documents also have keep its names (`throughput` in Mb/s, `latency` in µs,
+`messageSize`, `udpLossPercent`, …), so that its dashboards show them. `factors` and `figures`
+contain all factors and figures under netlimits' own names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LABELS: Mapping[str, tuple[str, ...]] = {
     "parallelism": ("streams", "parallel", "count"),
     "messageSize": ("send_size", "request_size"),
 }
-"""Field -> factors that it is taken from, the first that a run has."""
+"""Field -> factors it may come from; the first that a run has is taken."""
 
 _FIGURES: Mapping[str, tuple[str, ...]] = {
     "tcpRetransmits": ("local_transport_retrans", "local_tcp_retrans_segs"),
@@ -30,7 +30,7 @@ _FIGURES: Mapping[str, tuple[str, ...]] = {
     "latency": ("latency_p99_us",),
     "duration": ("elapsed_s",),
 }
-"""Field -> columns that it is taken from, the first that a run has."""
+"""Field -> columns it may come from; the first that a run has is taken."""
 
 _KEYWORD = {"type": "keyword", "ignore_above": 1024}
 _FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -43,7 +43,7 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 
 
 def opensearch(runs: Runs) -> Iterator[str]:
-    """Yield the action and the document of each run; a campaign's have stable ids."""
+    """Yield the action and the document of each run, with a stable id if it is of a campaign."""
     for run in runs.runs():
         identity, before = runs.campaigns.get(run.labels.get("campaign", ""), ("", 0))
         number = run.identity["run"] - before
@@ -106,7 +106,7 @@ def _document(runs: Runs, run: ExportedRun) -> dict[str, Any]:
 
 
 def _profile(run: ExportedRun) -> str:
-    """Return the workload as netperf's test is called, "" if the protocol is unknown."""
+    """Return the workload by the name of netperf's test; "" if the protocol is unknown."""
     protocol = run.labels.get("protocol", run.labels.get("transport", "")).upper()
     if protocol not in ("TCP", "UDP"):
         return ""

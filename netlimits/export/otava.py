@@ -52,7 +52,10 @@ def otava_config(runs: Runs, file: str) -> Iterator[str]:
 
 
 def _campaigns(runs: Runs) -> dict[str, tuple[float, dict[_Key, list[ExportedRun]]]]:
-    """Return campaign -> time of its first run, and its ok runs by configuration; by time."""
+    """Return campaign -> time of its first run, and its ok runs by configuration.
+
+    Campaigns are in order of time.
+    """
     campaigns: dict[str, tuple[float, dict[_Key, list[ExportedRun]]]] = {}
     for run in runs.runs():
         name = run.labels.get(CAMPAIGN, runs.name)
@@ -69,7 +72,7 @@ def _campaigns(runs: Runs) -> dict[str, tuple[float, dict[_Key, list[ExportedRun
 def _columns(
     runs: Runs, campaigns: Mapping[str, tuple[float, dict[_Key, list[ExportedRun]]]]
 ) -> dict[str, tuple[_Key, str]]:
-    """Return name of the CSV's column -> configuration and metric, of those in all campaigns."""
+    """Return column of the CSV file -> configuration and metric, if all campaigns have both."""
     every = [configurations for _, configurations in campaigns.values()]
     shared = [key for key in every[0] if all(key in other for other in every)] if every else []
     columns = {}

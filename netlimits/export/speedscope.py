@@ -13,7 +13,7 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def speedscope(runs: Runs) -> Iterator[str]:
-    """Yield a JSON object: functions once, and each end's stacks as their numbers."""
+    """Yield a JSON object: the list of functions, and each end's stacks as indices into it."""
     numbers: dict[str, int] = {}
     profiles = []
     for title, stacks in runs.stacks.items():

@@ -1,4 +1,4 @@
-"""Background commands: each runs in a kept shell of its own, beside others."""
+"""Background commands, each in its own kept shell, beside other commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BackgroundCommand:
         give_back: Callable[[Shell], None],
         end: Callable[[Shell], None],
     ) -> None:
-        """Start `command` in `shell`; `give_back` takes it at the end, `end` ends it early."""
+        """Start `command`; `end` ends it early, and `give_back` gets the shell at its end."""
         self._shell, self._give_back, self._end = shell, give_back, end
         self._turn = Lock()
         self._over = False

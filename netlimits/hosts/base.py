@@ -96,31 +96,50 @@ class Host(Protocol):
         """Start what `run_in_turn` runs, without waiting, so that several hosts work concurrently.
 
         Returns:
-            A function that waits and returns the results. Call it, unless the host is closed.
-            If `begins(commands)` is False, the commands run only then.
+            A function that waits and returns the results. Call it unless the host is closed. If
+            `begins(commands)` is False, it also runs the commands.
         """
 
     def begins(self, commands: Sequence[Command]) -> bool:
-        """Return True if `begin_in_turn` starts these commands without waiting for any."""
+        """Return True if `begin_in_turn` starts these commands without waiting for them."""
 
     def serve(self, command: Command) -> Server:
-        """Start `command` in the background, as the login user, tied to the connection.
+        """Start `command` in the background, tied to the connection.
 
         Its deadline is ignored: it lives until it is stopped or the connection ends.
+
+        Args:
+            command: The argument vector; run by sudo if `sudo` is set and the login is not root.
+
+        Returns:
+            The running process.
+
+        Raises:
+            ConnectionLost: If the host becomes unreachable before the process has started.
+            HostError: If the host cannot start it.
         """
 
     def background(self, command: Command) -> Server:
         """Run `command` beside others until it ends or its deadline passes.
 
-        Cheaper than `serve`, for commands that end by themselves: after a lost connection only the
-        deadline ends it. `Server.stop` ends it early and returns its output.
+        This is cheaper than `serve`, for commands that end by themselves. After a lost connection
+        only the deadline ends the command. `Server.stop` ends it early and returns its output.
+
+        Args:
+            command: The argument vector, its standard input and its deadline in seconds.
+
+        Returns:
+            The running command.
+
+        Raises:
+            ConnectionLost: If the host becomes unreachable before the command has started.
         """
 
     def shells(self) -> Sequence[int]:
-        """Return the process ids on the host that are parents of this connection's commands."""
+        """Return the ids of the host's processes that are parents of this connection's commands."""
 
     def cut_short(self) -> None:
-        """End the commands that other threads run here; their `run` returns."""
+        """End the commands that other threads are running on the host; their `run` returns."""
 
     def abandon(self) -> None:
         """Give up a lost connection: calls that wait for it return at once."""

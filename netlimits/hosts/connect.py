@@ -1,4 +1,4 @@
-"""Turn machines into connected hosts, all at once, and close them; or reconnect one."""
+"""Connect to machines at the same time, close the connections, or retry one for a while."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def connect(machine: Machine, patience: Patience | None = None) -> Host:
 def logins(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> dict[str, Host | HostError]:
-    """Return each role's host, or the error of its login. Up to `MOST` connect at a time."""
+    """Log in on all machines concurrently; return each role's host, or the error of its login."""
     abort, hosts = Abort(), list[Host]()
 
     def attempt(machine: Machine) -> Host | HostError:
@@ -67,15 +67,16 @@ def _host(machine: Machine, patience: Patience | None, abort: Abort) -> Host:
 
 
 def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, int]:
-    """Call `connect` for up to `seconds`; return its host and the number of tries.
+    """Retry `connect` for up to `seconds`; return its host and the number of tries.
 
-    Errors that time does not fix (an unknown host key, a refused key of ours) are raised at once.
+    Errors that waiting does not fix (an unknown host key, our key refused) are raised at once.
     """
     limit, pause = time.monotonic() + seconds, _FIRST_PAUSE
     for number in itertools.count(1):
         try:
             return connect(), number
-        except HostError as error:  # a login that was cut off at once counts as refused
+        except HostError as error:
+            # others than a ConnectError may pass, such as a shell that ends at once
             lasting = isinstance(error, ConnectError) and not error.transient
             if lasting or time.monotonic() >= limit:
                 raise
@@ -100,7 +101,7 @@ def logged_in(
 def connect_all(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> Iterator[dict[str, Host]]:
-    """Yield every machine's host by role, or raise the first role's error; close them."""
+    """Yield every machine's host by role, and close all at the end. Raises HostError."""
     with logged_in(machines, patience) as outcomes:
         hosts = {}
         for role, outcome in outcomes.items():

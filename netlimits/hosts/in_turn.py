@@ -1,8 +1,8 @@
 """Several commands in one round trip: one script runs them in order and separates their output.
 
-It is for commands that end at once and need no input: a round trip and a `timeout` for each cost
-more than they do. After each, both outputs get a mark with a random word. Scripts for `sh` run in a
-subshell, which loads no program.
+It is for commands that end at once and need no input: a round trip and a `timeout` for each would
+cost more than the command itself. After each command, both outputs get a mark with a random word. A
+script for `sh` runs in a subshell, which starts no program.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _NEXT = "\ns=$?; printf '\\n%s %s\\n' \"$0\" $s; printf '\\n%s %s\\n' \"$0\" $s 
 
 
 _NOT_IN_SUBSHELL = ("$$", "$0", "${0")
-"""Expansions that a subshell would give another value, so that their scripts get a `sh`."""
+"""Expansions that have other values in a subshell; scripts with them get their own `sh`."""
 
 
 @dataclass(frozen=True, slots=True)
 class InTurn(Command):
-    """A script that runs commands; a Perl needs only the commands and their mark."""
+    """A script that runs several commands; a Perl uses its `parts` and `mark` instead."""
 
     parts: tuple[Command, ...] = ()
     mark: str = ""
@@ -51,8 +51,8 @@ def _line(command: Command) -> str:
 def split(completed: Completed, commands: Sequence[Command], nonce: str) -> list[Completed]:
     """Split the script's result into one for each command.
 
-    The first command that did not end gets the rest of the output, those after it get none. Both
-    get the script's own status: timed out, cut short or killed.
+    The first command that did not end gets the rest of the output; those after it get none. All of
+    these get the script's status, since it timed out or was ended early.
     """
     end = re.compile(rf"\n{nonce} (\d{{1,3}})\n")
     out, err = end.split(completed.stdout), end.split(completed.stderr)

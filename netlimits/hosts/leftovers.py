@@ -1,8 +1,8 @@
 """End programs that a lost connection left running on its host: clients, samplers, servers.
 
 sshd may not notice a broken connection for minutes. Every program of ours is a child of a `sh`
-whose process id is known; another process may have that id by now, so only one whose command line
-is `sh` without arguments counts as ours.
+whose process id is known. Another process may have got that id by now, so a process counts as ours
+only if its command line is `sh` without arguments.
 """
 
 from __future__ import annotations

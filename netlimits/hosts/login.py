@@ -1,8 +1,8 @@
 """A Host made of a Login: shells kept open for commands, sessions for servers.
 
-Consecutive commands get the same shell: whatever a Perl keeps open between two readings is in it.
-After the first command with Perl of its own, such commands and all that runs in turn use a Perl, if
-the host has one.
+Consecutive commands use the same shell, so that a Perl finds what it keeps open between two
+readings. After the first command with Perl code, such commands, background commands and those that
+run in turn use a Perl, if the host has one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from netlimits.model import Command, Completed
 
 
 class LoginHost:
-    """Implements `base.Host`. Owns its Login from the start, also when opening a shell fails."""
+    """Implements `base.Host`. Owns its Login: closes it even if no first shell can be opened."""
 
     def __init__(self, name: str, login: Login, patience: Patience | None = None) -> None:
         self.name = name
@@ -34,7 +34,7 @@ class LoginHost:
         self._all: list[Shell] = []
         self._servers: list[SessionServer] = []
         self._broken: list[int] = []
-        self._perl: bool | None = None  # None until a command needed one
+        self._perl: bool | None = None  # None: not tried yet
         try:
             self._idle.append(self._shell())
             self._root = self._idle[0].uid == 0
@@ -89,14 +89,14 @@ class LoginHost:
         return BackgroundCommand(shell, command, self._give_back_last, self._end)
 
     def _keep_one_idle(self) -> None:
-        """Keep a shell ready that can end background commands: sshd may refuse one later."""
+        """Keep a shell ready to end background commands: sshd may refuse another one later."""
         with self._lock:
             if self._idle:
                 return
         self._give_back(self._shell())
 
     def _end(self, shell: Shell) -> None:
-        """End the command in `shell`, from an idle shell if there is one, which saves a login."""
+        """End the command in `shell`, through an idle shell if there is one: no new session."""
         with self._lock:
             idle = self._idle.pop() if self._idle else None
         if idle is None:
@@ -112,7 +112,7 @@ class LoginHost:
         self._give_back(shell, len(self._idle))
 
     def _give_back(self, shell: Shell, place: int = 0) -> None:
-        """Keep a shell among the idle ones, or close it if something failed in it."""
+        """Return a shell to the idle ones, or close it if it is no longer usable."""
         with self._lock:
             if shell.usable and shell in self._all:
                 self._idle.insert(place, shell)
@@ -164,7 +164,7 @@ class LoginHost:
             raise ConnectionLost(lost, host=self.name)
 
     def _quickest(self, commands: Sequence[Command]) -> Shell:
-        """Return a Perl if the commands have Perl code or the host has shown one, else a shell."""
+        """Return a Perl if the commands have Perl code or an earlier one had, else a `sh`."""
         wanted = self._perl if self._perl is not None else any(c.perl for c in commands)
         if wanted and takes(commands):
             try:
@@ -177,7 +177,7 @@ class LoginHost:
         return self._shell()
 
     def _close_idle_perls(self) -> None:
-        """Close every idle Perl, so that others can use its session."""
+        """Close every idle Perl, to free its session."""
         with self._lock:
             idle = [shell for shell in self._idle if shell.language is PERL]
             self._idle = [shell for shell in self._idle if shell not in idle]

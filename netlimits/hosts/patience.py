@@ -16,8 +16,8 @@ USUAL = 60.0
 class Patience:
     """Seconds for each step to a host, and for an answer after a command's deadline.
 
-    Steps are the connection, the login, the shell, a server's start and each reconnection.
-    Deadlines of commands and tools grow by what this exceeds the default.
+    Steps are the connection, the login, the shell, a server's start and each reconnection. If this
+    exceeds the default, deadlines of commands and tools grow by the difference.
     """
 
     seconds: float = USUAL
@@ -31,7 +31,7 @@ class Patience:
         return replace(command, deadline=command.deadline + self.more) if self.more else command
 
     def connecting(self, configured: float | None) -> float:
-        """Return the seconds for a connection: `configured` (ConnectTimeout) or `seconds`."""
+        """Return the time limit of a connection in seconds; `configured` is ConnectTimeout."""
         if configured is None:
             return self.seconds
         return max(configured, self.seconds) if self.more else configured

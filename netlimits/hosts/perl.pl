@@ -1,6 +1,6 @@
-# Kept open on a host in place of `sh` (perl.py). It does what the lines of shell.py do with `timeout`:
-# run commands under a deadline, in sessions of their own, and mark both outputs. A command's Perl is
-# evaluated in this process, so that reading files and clocks starts no other.
+# Kept open on a host instead of `sh` (perl.py). Like the lines of shell.py with `timeout`, it runs
+# commands under a deadline, each in a session of its own, and marks both outputs. It evaluates a
+# command's Perl code in this process, so that reading files and clocks starts no other one.
 # It ends when its input ends.
 package Kept;
 use POSIX ();
@@ -11,7 +11,7 @@ use Time::HiRes ();
 BEGIN { *CORE::GLOBAL::exit = sub { flushed(); POSIX::_exit($_[0] // 0) } }
 
 # Both outputs are buffered until a process starts, which flushes them, or the last command is over:
-# a packet costs more than the reading it carries.
+# sending a packet costs more than taking the reading in it.
 open(my $errors, ">&", *STDERR) or die;
 *STDERR = *$errors{IO};
 
@@ -26,7 +26,7 @@ my $ends = POSIX::SigSet->new(POSIX::SIGALRM(), POSIX::SIGTERM());
 
 sub status { $? & 127 ? 128 + ($? & 127) : $? >> 8 }
 
-# at the deadline or at TERM: ends the running process, finally with KILL, and skips later steps
+# at the deadline or at TERM: ends the running process, with KILL after the grace, and skips the rest
 sub ended {
     return unless $busy;
     ($over, $late) = (1, $_[0] eq "ALRM");
@@ -50,7 +50,7 @@ sub become {
     program($first, @words);
 }
 
-# replaces a process that was started for it by a program
+# in a fork: executes a program
 sub program {
     my ($first) = @_;
     exec { $first } @_;
@@ -59,7 +59,7 @@ sub program {
     exit($missing ? 127 : 126);
 }
 
-# starts one; signals are blocked between the fork and the assignment of its id
+# starts a process; signals are blocked from the fork until its id is known
 sub begun {
     my ($fork, @command) = @_;
     die "ended\n" if $over;
@@ -71,7 +71,7 @@ sub begun {
     $child or die "fork: $!\n";
 }
 
-# the status of a program, or of a sub in a process of its own
+# runs a program, or a sub in a process of its own; returns its status
 sub ran {
     begun(sub { fork }, @_);
     waitpid $child, 0;
@@ -80,7 +80,7 @@ sub ran {
     status();
 }
 
-# the status of a program and what it printed
+# runs a program; returns its status and its output
 sub output {
     my $pipe;
     begun(sub { open $pipe, "-|" }, @_);
@@ -91,8 +91,8 @@ sub output {
     (status(), $text);
 }
 
-# the line that a program answers to `line`, without its end. The program stays open for the same
-# line, until `state` changes. Nothing if it answers nothing: `output` then shows the error.
+# returns the line that a program answers to `line`, without its newline, or nothing if it answers
+# nothing; `output` then shows the error. The program is kept for this line until `state` changes.
 sub answer {
     my ($state, $line, @command) = @_;
     my $kept = delete $open{$line};  # a program that is interrupted is not used again
@@ -105,7 +105,7 @@ sub answer {
     $answer;
 }
 
-# starts a program and returns both its pipes; it ends when they are closed
+# starts a program and returns pipes to and from it; it ends when they are closed
 sub opened {
     pipe(my $in, my $to) && pipe(my $from, my $out) or die "pipe: $!\n";
     flushed();
@@ -122,23 +122,24 @@ sub opened {
     ($to, $from);
 }
 
-# a sub that asks an interface's driver as ethtool does (linux/ethtool.h): it overwrites the request
+# returns a sub that sends a request to an interface's driver as ethtool does (linux/ethtool.h); the
+# answer overwrites the request
 sub driver {
     my ($interface) = @_;
     socket my $device, 2, 2, 0 or die "socket: $!\n";
     sub { ioctl $device, 0x8946, my $name = pack "a16 P x16", $interface, $_[0] };
 }
 
-# the names of a driver's set of counters or switches; none if it has no such set
+# returns the names of a driver's set of counters or switches; none if it has no such set
 sub strings {
     my ($driver, $which) = @_;
     my $set = pack "L2 Q L", 0x37, 0, 1 << $which, 0;
     my $count = $driver->($set) && unpack "x16 L", $set or return;
-    my $names = pack "L3 x" . 32 * (2 * $count + 128), 0x1b, $which, $count;  # it may have more by now
+    my $names = pack "L3 x" . 32 * (2 * $count + 128), 0x1b, $which, $count;  # in case of more by now
     $driver->($names) ? unpack "x12 (Z32)$count", $names : ();
 }
 
-# the sub of a text, compiled once
+# returns the sub of a text, compiled once
 sub known { $perl{$_[0]} //= compiled($_[0]) }
 
 sub step {

@@ -1,22 +1,22 @@
-"""A Perl kept open on a host that has one, in place of a `sh`: readings need no process.
+"""A Perl kept open on a host that has one, instead of a `sh`: readings start no process.
 
 It does what the lines of shell.py do with `sh` and `timeout`, and marks outputs in the same way, so
-`Shell` speaks with both. A command's own Perl (`Command.perl`) is evaluated in it, where it reads
-files and clocks without a process. A command without Perl runs as a program.
+`Shell` works with both. It evaluates a command's Perl code (`Command.perl`) itself, which reads
+files and clocks without a process. It runs a command without Perl code as a program.
 
-Such Perl is the body of a sub: it gets its arguments, prints, and returns its exit status. It may
-call:
+A command's Perl code is the body of a sub: it gets the command's arguments, prints, and returns the
+exit status. It may call:
 
-- `Kept::ran`: the exit status of a program, or of a sub in a process of its own;
-- `Kept::output`: the status and the output of a program; the command's deadline ends both;
-- `Kept::answer`: the line that a program answers to a line; the program stays open for the next;
-- `Kept::known`: the sub of a text, compiled once;
-- `Kept::driver`: a request to a NIC's driver, as ethtool makes it;
-- `Kept::strings`: the names of a driver's set of counters or switches.
+- `Kept::ran`: run a program, or a sub in its own process, and return the exit status;
+- `Kept::output`: run a program, and return its status and output; the command's deadline ends it;
+- `Kept::answer`: return the line that a program answers to a line; it stays open for the next one;
+- `Kept::known`: return the sub of a text, compiled once;
+- `Kept::driver`: return a sub that sends a request to a NIC's driver, as ethtool does;
+- `Kept::strings`: return the names of a driver's set of counters or switches.
 
-A request is a line (the nonce in two parts, the size, the deadline, the grace) and then so many
-bytes, each word after its length: the mark between commands, and for each command the number of
-words that follow, its Perl (which may be empty), and its words.
+A request is a line (the nonce in two parts, the size in bytes, the deadline, the grace), and then
+that many bytes. These are words, each after its length: the mark between commands, and for each
+command the number of words that follow, its Perl code (which may be empty), and its arguments.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _PROGRAM = resources.files(__package__).joinpath("perl.pl").read_text(encoding="
 def preamble(nonce: str) -> str:
     """Return the lines with which `sh` starts Perl; `sh` ends when Perl does.
 
-    `sh` does not exec: sshd does not report that a program was killed while another one that it
-    started holds its outputs.
+    `sh` does not exec Perl: if Perl were killed while a program that it started holds its outputs,
+    sshd would not report the end.
     """
     perl = shlex.join(("perl", "-e", _PROGRAM, nonce[:16], nonce[16:]))
     return f"{SURROUNDINGS}{perl} $$ >&3 2>&4 3>&- 4>&-; exit\n"
 
 
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
-    """Return the request for one command, or several in turn. Raises InputError."""
+    """Return the request for a command, or for several in turn. Raises InputError."""
     refuse_endless(command)
     words(command.argv)
     steps = command.parts if isinstance(command, InTurn) else (command,)
@@ -71,7 +71,7 @@ def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
 
 
 def _fields(command: Command, sudo: bool) -> tuple[str, ...]:
-    """Return a command's Perl and its arguments; without Perl, the program and its arguments."""
+    """Return (Perl code, arguments…), or ("", program, arguments…) for a command without Perl."""
     argv = (*command.within, *(SUDO if sudo else ()), *command.argv)
     if command.perl and argv[:2] == ("sh", "-c"):
         return command.perl, *argv[_ARGUMENTS:]
@@ -81,7 +81,7 @@ def _fields(command: Command, sudo: bool) -> tuple[str, ...]:
 
 
 def takes(commands: Sequence[Command]) -> bool:
-    """Return True if a Perl can run the commands: it passes no standard input."""
+    """Return True if a Perl can run the commands: it cannot pass standard input to any."""
     return not any(command.stdin for command in commands)
 
 

@@ -1,4 +1,4 @@
-"""A host for tests: it answers from a script, an unknown command by AssertionError."""
+"""A host for tests, which answers from a script; an unknown command raises AssertionError."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Answer = Completed | str | BaseException
 """A Completed, the output of a successful command, or an exception to raise."""
 
 Script = Callable[[Command], Answer | None] | Mapping[str, Answer | Sequence[Answer]]
-"""A function (None: no answer), which may keep a state, or a table by command line.
+"""A function of the command (None: no answer), which may keep state, or a table of answers.
 
 A table's key is the argument vector quoted for a shell: `ethtool -k eth0`. A list has the answers
-of the first time, the second time and so on; after its last there is none.
+to the first call, the second call and so on; a call after the last one has no answer.
 """
 
 
@@ -46,7 +46,7 @@ class ScriptedServer:
 
 
 class ScriptedHost:
-    """Implements `base.Host`. `ran` and `served` are the commands it got, in order."""
+    """Implements `base.Host`. `ran` and `served` list the commands it was given, in order."""
 
     def __init__(self, script: Script, name: str = "scripted") -> None:
         self.name = name

@@ -1,7 +1,7 @@
 """A server tied to the connection: it ends when it is stopped, or when the controller is gone.
 
 The `sh` that starts the server waits for it, while a second one reads our end of the connection.
-When that closes, in whatever way, the reader ends the server's process group.
+When that closes for any reason, the reader ends the server's process group.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from netlimits.hosts.threads import DRAIN, LATER, SOON
 from netlimits.model import Command, Completed
 
 GONE = 255
-"""A server's status if the connection broke before it ended, as for `ssh`."""
+"""Status of a server whose end was not reported, as ssh(1) exits if the connection breaks."""
 
 
 def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
-    """Return the line that starts a server and waits for it, or for our end to close."""
+    """Return the lines that start a server and end it when our end of the connection closes."""
     argv = (*SUDO, *command.argv) if sudo else command.argv
     start = b"exec setsid " + words(argv) + b" </dev/null >&3 2>&4 3>&- 4>&- 5>&-\n} &\n"
     watch = (
@@ -41,7 +41,7 @@ class SessionServer:
     """A running server; implements `base.Server`."""
 
     def __init__(self, login: Login, name: str, command: Command, patience: Patience) -> None:
-        """Start it. Raises HostError if the host refuses, InputError for words no program takes."""
+        """Start the server. Raises HostError, or InputError for a command with illegal words."""
         self._name = name
         self._command = command
         self._login = login

@@ -1,8 +1,9 @@
-"""The tools' servers: started when a run needs them, ended with the campaign.
+"""The tools' servers: started when a run needs them, ended with the run or the campaign.
 
-A server that lasts for the campaign may belong to somebody else, and then stays. One that cannot
-use a port again while the previous one's connections are in TIME_WAIT (nttcp) gets the first free
-port below its usual one at each start; if the experiment sets `port`, the start waits for it.
+If somebody else's server already listens, a campaign-long server is not started, and that one is
+used and left running. A server that cannot reuse its port while earlier connections are in
+TIME_WAIT (nttcp) gets the first free port from its usual one downwards at each start; if the
+experiment sets `port`, the start waits until that port is free.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ TIME_WAIT = 60.0
 """Seconds that the kernel keeps a closed connection's port (TCP_TIMEWAIT_LEN)."""
 
 PORTS = 30
-"""Number of ports below its usual one that a server may use if it needs a new one each time."""
+"""Number of ports, from its usual one downwards, for a server that needs a new one each time."""
 
 LISTENING = Command(("ss", "-Hltn"), deadline=10)
 BOUND = Command(("ss", "-Hlun"), deadline=10)
@@ -40,7 +41,7 @@ class Program(Protocol):
 
 
 class Servers:
-    """The servers of one campaign, by tool and role; a host's belong to the thread of its run."""
+    """The servers of one campaign by tool and role. Those of a host belong to its run's thread."""
 
     def __init__(self) -> None:
         self._running: dict[tuple[str, str], Server] = {}
@@ -55,7 +56,11 @@ class Servers:
         ends: ServerAddress,
         check: Callable[[], None] = lambda: None,
     ) -> ServerAddress:
-        """Return the address near `ends` where a tool's server listens; start it if need be."""
+        """Start the tool's server if it does not run, and return the address that it listens on.
+
+        The port differs from that of `ends` if the tool needs a new one each time. `check` is
+        called while waiting for a free port. Raises HostError.
+        """
         key, command = (tool.name, host.name), tool.server(options, ends)
         if key in self._running and self._commands[key] != command:
             self._running.pop(key).stop()  # other options, such as other CPUs, need a new server
@@ -108,7 +113,7 @@ class Servers:
             taken = {row[3].rpartition(":")[2] for row in rows if len(row) > 3}
             free = next((port for port in ports if str(port) not in taken), None)
             if free is not None:
-                return ServerAddress(ends.address, free, ends.extra)
+                return ServerAddress(ends.address, free)
             if time.monotonic() > deadline:
                 which = f"port {ends.port} is" if fixed else f"{PORTS} ports up to {ends.port} are"
                 raise HostError(
@@ -119,8 +124,8 @@ class Servers:
             check()
             time.sleep(0.5)
 
-    def run_is_over(self, tool: Program, host: Host) -> Completed | None:
-        """End the tool's server if it was for one run; return its output, else None."""
+    def end_run(self, tool: Program, host: Host) -> Completed | None:
+        """End the tool's server if it serves only one run; return its output, else None."""
         key = (tool.name, host.name)
         if key in self._running and tool.server_lasts == "run":
             return self._running.pop(key).stop()

@@ -1,10 +1,9 @@
-"""A `sh` kept open, and commands run in it: a round trip each, where a login costs 90 ms.
+"""Run commands in a `sh` that is kept open: each costs a round trip, where a login costs 90 ms.
 
-Each command is one compound line, every word quoted, run under coreutils' `timeout` in a process
-group of its own: it ends at its deadline even when the controller is gone, and whatever it leaves
-in the group is killed. Both outputs are marked with a random word, at the start and at the end; the
-text between is the command's. The shell's own complaints ("Killed") go to /dev/null; commands get
-the streams as 3 and 4.
+Each command is one compound line with every word quoted. It runs under coreutils' `timeout` in its
+own process group: it ends at its deadline even when the controller is gone, and whatever it leaves
+in the group is killed. Both outputs are marked with a random word before and after the command's
+text. The shell's own messages ("Killed") go to /dev/null; descriptors 3 and 4 are our streams.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ from netlimits.hosts.streams import (
 from netlimits.model import Command, Completed
 
 SUDO = ("sudo", "-n", "--")
-"""Words before the one command that needs root, so that sudoers can name exactly that command."""
+"""Words before a command that needs root; sudo runs only that, so sudoers can name it exactly."""
 
 ROOTS_PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
-"""Directories of ethtool, tc and netserver, which are only in root's PATH."""
+"""Directories of ethtool, tc and netserver, which a user's PATH may lack."""
 
 _NEEDED = ("timeout", "setsid", "base64", "flock")
 # busybox has a timeout that kills the command and leaves its children; it knows no --version.
@@ -62,18 +61,18 @@ def mark(nonce: str, word: str, *fds: int) -> str:
 
 
 def beginning(nonce: str) -> bytes:
-    """Return shell lines that mark outputs 3 and 4 with their own process id, without a process."""
+    """Return shell lines that mark outputs 3 and 4 with the process id of the shell itself."""
     return b"read -r me _ </proc/self/stat\n" + mark(nonce, "$me").encode()
 
 
 SURROUNDINGS = (
     f"exec 3>&1 4>&2 >/dev/null 2>&1\nLC_ALL=C PATH=$PATH{ROOTS_PATH}\nexport LC_ALL PATH\n"
 )
-"""First lines of every `sh` of ours: our streams, plain messages, full PATH."""
+"""First lines of every `sh` of ours: streams as 3 and 4, English messages, full PATH."""
 
 
 def preamble(nonce: str) -> str:
-    """Return the lines that prepare a `sh` and print the user, the process and missing programs."""
+    """Return the lines that prepare a `sh` and print its user, process id and missing programs."""
     missing = "; ".join(
         f"command -v {name} >/dev/null || missing=$missing/{name}" for name in _NEEDED
     )
@@ -83,7 +82,7 @@ def preamble(nonce: str) -> str:
 
 
 def words(argv: tuple[str, ...]) -> bytes:
-    """Quote an argument vector for `sh`. Raises InputError for one that no program can be given."""
+    """Quote an argument vector for `sh`. Raises InputError if it is empty or contains a NUL."""
     if not argv or not argv[0]:
         raise InputError("a command without a program")
     line = " ".join(map(shlex.quote, argv))
@@ -93,7 +92,7 @@ def words(argv: tuple[str, ...]) -> bytes:
 
 
 def encoded(text: str) -> bytes:
-    """Encode as UTF-8; bytes that Python read as surrogates stay. Raises InputError."""
+    """Encode as UTF-8, surrogate escapes as their original bytes. Raises InputError."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -103,13 +102,13 @@ def encoded(text: str) -> bytes:
 
 
 def brief(argv: tuple[str, ...]) -> str:
-    """Return the command for a message: on one line, at most 120 characters."""
+    """Return the command line for a message, on one line of up to 120 characters."""
     line = one_line(shlex.join(argv))
     return line if len(line) <= 120 else line[:119] + "…"
 
 
 def command_name(argv: tuple[str, ...]) -> str:
-    """Return how a message names a command: a script of ours by its name, if it has one."""
+    """Return a command as messages name it: `COMMAND`, or a script of ours by its name."""
     if argv[:2] != ("sh", "-c"):
         return f"`{brief(argv)}`"
     name = argv[3] if len(argv) > 3 else ""
@@ -117,13 +116,13 @@ def command_name(argv: tuple[str, ...]) -> str:
 
 
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
-    """Return the compound line for one command, through sudo if asked. Raises InputError."""
+    """Return the compound line that runs a command, by sudo if `sudo`. Raises InputError."""
     refuse_endless(command)
     feed = b"</dev/null "
     text = b""
     source = b""
     if command.stdin:
-        # Encoded, so that every byte arrives: NULs, and no newline that was not there.
+        # base64 keeps every byte: NULs, and no added newline at the end
         end = nonce[::-1].encode()
         text = base64.encodebytes(encoded(command.stdin)) + end + b"\n"
         source = b"base64 -d <<'%s' | " % end
@@ -144,7 +143,8 @@ def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
 
 def refuse_endless(command: Command) -> None:
     if not 0 < command.deadline < 1e9:
-        raise InputError(f"`{brief(command.argv)}`: a deadline of {command.deadline:g} s")
+        line, seconds = brief(command.argv), command.deadline
+        raise InputError(f"`{line}`: the deadline of {seconds:g} s is not between 0 and 1e9 s")
 
 
 class Greeting(NamedTuple):
@@ -155,7 +155,7 @@ class Greeting(NamedTuple):
 
 
 class Language(NamedTuple):
-    """How to prepare a kept process, starting from `sh`, and how to request a command from it."""
+    """How to prepare a kept process, starting from `sh`, and how to make it run a command."""
 
     preamble: Callable[[str], str]
     script: Callable[[Command, str, bool], bytes]
@@ -165,7 +165,7 @@ SH = Language(preamble, script)
 
 
 class Shell:
-    """A `sh`, or another program that speaks `language`; `usable` until something goes wrong."""
+    """A kept `sh` or Perl; `usable` if no command is running in it and none has broken it."""
 
     def __init__(
         self, login: Login, name: str, patience: Patience, language: Language = SH
@@ -186,7 +186,7 @@ class Shell:
         finally:
             if not self.usable:
                 self._stream.close()
-        # A second login, to end a command, takes about as long as this one took.
+        # opening a second program, to end a command, takes about as long as this took
         self._relogin_s = 2 * (time.monotonic() - began)
 
     def run(self, command: Command) -> Completed:
@@ -205,7 +205,7 @@ class Shell:
         return self.completed()
 
     def begin(self, command: Command) -> None:
-        """Start a command; `wait` or repeated `reached_end` wait for its end."""
+        """Start a command; then call `wait`, or `reached_end` until it is True and `completed`."""
         command = self._patience.allow(command)
         nonce = secrets.token_hex(16)
         sudo = command.sudo and self.uid != 0
@@ -215,7 +215,7 @@ class Shell:
         late = self._patience.seconds
         talk.allow(command.deadline + KILL_GRACE + late, stretch=late)
         try:
-            with suppress(Broken):  # waiting for its end raises it again
+            with suppress(Broken):  # `reached_end` raises it again
                 talk.step(0.0)
         except BaseException:
             self._interrupt()
@@ -231,11 +231,11 @@ class Shell:
         return self._running.err.text if self._running else ""
 
     def moved_since(self, began: float) -> bool:
-        """Return True if the command has printed anything since then, by the monotonic clock."""
+        """Return True if the command has printed anything since `began` (time.monotonic)."""
         return self._running is not None and self._running.moved_at >= began
 
     def reached_end(self, wait: float) -> bool:
-        """Return True if the command is over, after waiting once. Raises ConnectionLost."""
+        """Wait once; return True if the command is over by then. Raises ConnectionLost."""
         assert self._running
         try:
             return self._running.reached(LAST, wait)
@@ -252,7 +252,7 @@ class Shell:
             raise self._lost(command, talk, "ended without an exit status")
         self.usable = True
         if sudo:
-            _refuse_refusal(command, talk.err.text, self.name)
+            _raise_if_refused(command, talk.err.text, self.name)
         seconds = time.monotonic() - talk.sent_at
         return Completed(
             host=self.name,
@@ -261,7 +261,7 @@ class Shell:
             stdout=talk.out.text,
             stderr=talk.err.text,
             seconds=round(seconds, 6),
-            # the host's clock kept the deadline, and this is the controller's
+            # 0.9: the host's clock measured the deadline, the controller's measures this
             timed_out=status in (124, 137) and seconds >= 0.9 * command.deadline,
             truncated=talk.out.truncated or talk.err.truncated,
         )
@@ -272,7 +272,7 @@ class Shell:
             self._terminate(pid)
 
     def _terminate(self, pid: int) -> None:
-        """Send SIGTERM from a second program, and wait: a late one would hit the next command."""
+        """Send SIGTERM through a second program, and wait: a late one could hit another command."""
         killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._relogin_s)
         try:
             until = time.monotonic() + KILL_GRACE + self._relogin_s
@@ -308,7 +308,7 @@ class Shell:
         return ConnectionLost(f"{command_name(command.argv)} {what}{tail}", host=self.name)
 
     def _interrupt(self) -> None:
-        """End the running command from a second program; else it ends at its deadline."""
+        """End the running command by a second program; if that fails, its deadline ends it."""
         assert self._running
         talk = self._running
         try:
@@ -321,7 +321,7 @@ class Shell:
             pass
 
 
-def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
+def _raise_if_refused(command: Command, stderr: str, name: str) -> None:
     """Raise HostError if the output is sudo's refusal, or if there is no sudo."""
     message = one_line(stderr)
     missing = message.startswith("timeout: failed to run command") and "sudo" in message
@@ -337,7 +337,7 @@ def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
 def greeting(
     stream: Stream, nonce: str, name: str, patience: Patience, language: Language = SH
 ) -> Greeting:
-    """Prepare the `sh` at the other end. Raises HostError with its output."""
+    """Prepare the kept process and return its greeting. Raises HostError with its output."""
     talk = Talk(stream, nonce, language.preamble(nonce).encode())
     try:
         talk.until(1, patience.seconds)

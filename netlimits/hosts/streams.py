@@ -1,4 +1,4 @@
-"""The inner interface: a program whose three standard streams we hold, wherever it runs.
+"""The lower interface: a program whose three standard streams we hold, wherever it runs.
 
 SSH channels and local pipes differ only in how to wait for them (`Stream.exchange`). `Marked` reads
 one output: text between marks, which are lines that start with a random word, so that no command
@@ -18,16 +18,16 @@ CHUNK = 2**18
 """Bytes taken from a stream in one step."""
 
 LINGER = 1.0
-"""Seconds that a program's last output may take to arrive after the program's end."""
+"""Seconds that the last output may take to arrive after the program has ended."""
 
 TICK = 0.25
-"""Seconds after which a wait checks that the program still lives: some ends cause no event."""
+"""Seconds after which a wait checks whether the program still runs: not every end is an event."""
 
 STALL = 5.0
 """Seconds without a byte after which a program that should be done counts as hung."""
 
 LAST = 2
-"""Marks of a command on each output: one before it, with its process id, and one after it."""
+"""Number of marks on each output of a command: its process id before it, its status after it."""
 
 STRAYS = 2**20
 """Bytes allowed outside of a command's output: greetings, late output of earlier commands."""
@@ -37,7 +37,7 @@ _LINE_LIMIT = 256
 
 
 class Exchange(NamedTuple):
-    """Bytes sent and received; `exited`: the program is gone, `ended`: nothing more can arrive."""
+    """Bytes sent and received; `exited`: the program has ended, `ended`: no more can arrive."""
 
     sent: int
     stdout: bytes
@@ -50,7 +50,7 @@ class Stream(Protocol):
     """The standard streams of a program."""
 
     def exchange(self, data: memoryview, wait: float) -> Exchange:
-        """Send the start of `data`, receive what came; wait up to `wait` seconds for either."""
+        """Send some of `data` and receive output; wait up to `wait` seconds for either."""
 
     def finish(self) -> None:
         """Close the program's standard input. Harmless when the program is gone."""
@@ -63,10 +63,10 @@ class Login(Protocol):
     """A connection that can start programs."""
 
     def open(self, program: str, seconds: float) -> Stream:
-        """Start `program` (plain words, for every login shell) within `seconds`.
+        """Start `program` (plain words that every login shell understands) within `seconds`.
 
-        Raises ConnectionLost if there is no answer, SessionRefused if no further program is
-        allowed.
+        Raises ConnectionLost if there is no answer, SessionRefused if the host allows no further
+        program.
         """
 
     def lost(self) -> str:
@@ -77,7 +77,7 @@ class Login(Protocol):
 
 
 class Broken(Exception):
-    """A conversation with a program broke off; the caller decides whether that is an error."""
+    """A conversation with a program ended early; the caller decides whether that is an error."""
 
 
 class Ended(Broken):
@@ -89,14 +89,15 @@ class Overdue(Broken):
 
 
 class Garbled(Broken):
-    """The output is no answer: too much text outside of the marks, or damaged marks."""
+    """The output is unusable: too much text outside of the marks, or a damaged mark."""
 
 
 class Marked:
-    """An output with marks; keeps OUTPUT_LIMIT bytes between the first mark and the LAST.
+    """An output with marks; keeps up to `limit` bytes between the first mark and the last.
 
-    `marks` has the rest of each mark's line. Of text outside (a greeting, late output) only the
-    start is kept, in `before`; more than STRAYS bytes, or a mark without an end, make it `garbled`.
+    `marks` has the rest of each mark's line. `before` keeps the start of the text before the first
+    mark, such as a greeting. More than STRAYS bytes outside of the marks, or a mark without an end,
+    make the output `garbled`.
     """
 
     def __init__(self, nonce: str, limit: int = OUTPUT_LIMIT) -> None:
@@ -148,13 +149,13 @@ class Marked:
 
     @property
     def text(self) -> str:
-        r"""The bytes kept; those that are not UTF-8 show as `\xff`."""
+        r"""The kept text; a byte that is not UTF-8 becomes an escape such as `\xff`."""
         unfinished = b"" if not self.marks or len(self.marks) >= LAST else self._pending
         return (self._kept + unfinished).decode("utf-8", "backslashreplace")
 
     @property
     def preamble(self) -> str:
-        """The text before the first mark (all text, if there is no mark), on one line."""
+        """The text before the first mark, or all text without one, as one line."""
         data = self.before if self.marks else self.before + self._pending
         return one_line(data.decode("utf-8", "backslashreplace"))
 
@@ -173,20 +174,20 @@ class Talk:
         self._deadline = self._latest = math.inf
 
     def until(self, marks: int, seconds: float) -> None:
-        """Continue until both outputs have so many marks. Raises Broken."""
+        """Exchange until both outputs have `marks` marks, for up to `seconds`. Raises Broken."""
         self.allow(seconds)
         while not self.reached(marks, seconds):
             pass
 
     def allow(self, seconds: float, stretch: float = 0.0) -> None:
-        """Set the time after which `reached` raises Overdue."""
+        """Set the deadline of `reached`; output may extend it by up to `stretch` seconds."""
         self._deadline = time.monotonic() + seconds
         self._latest = self._deadline + stretch
 
     def reached(self, marks: int, wait: float) -> bool:
-        """Return True if both outputs have so many marks after one step. Raises as `until`."""
+        """Exchange once; return True if both outputs have `marks` marks. Raises Broken."""
         if self.marks < marks:
-            # one step at least: output that came in time may be read late
+            # at least one step: output that arrived in time may be read late
             _, moved = self.step(min(wait, self._deadline - time.monotonic()))
             if moved:
                 self._deadline = min(self._latest, max(self._deadline, self.moved_at + STALL))
@@ -199,7 +200,7 @@ class Talk:
         return min(len(self.out.marks), len(self.err.marks))
 
     def step(self, wait: float) -> tuple[bool, bool]:
-        """Exchange once; return whether bytes were sent, and whether any moved. Raises Broken."""
+        """Exchange once; return (bytes were sent, bytes were sent or received). Raises Broken."""
         wait = max(0.0, min(wait, LINGER / 10 if self._exited else TICK))
         began = time.monotonic()
         result = self._stream.exchange(self.unsent, wait)
@@ -208,7 +209,7 @@ class Talk:
             self.moved_at = time.monotonic()
         if sent:
             self.unsent = self.unsent[result.sent :]
-            self.sent_at = began  # a lower bound
+            self.sent_at = began  # at the earliest
         self.out.feed(result.stdout)
         self.err.feed(result.stderr)
         if self.out.garbled or self.err.garbled:

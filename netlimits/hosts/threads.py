@@ -1,6 +1,6 @@
 """Work on several hosts at the same time, in threads that an interrupt need not wait for.
 
-concurrent.futures joins its threads in any case, so one silent host would hold up Ctrl-C.
+concurrent.futures always joins its threads, so one silent host would hold up Ctrl-C.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 MOST = 16
-"""Maximum number of hosts at the same time: a campaign has at most two threads per host beside one
-for its connection, and sshd drops some of many concurrent logins (MaxStartups).
+"""Maximum number of hosts at the same time.
+
+A campaign has up to two threads per host and one for its connection, and sshd refuses some of many
+concurrent logins (MaxStartups).
 """
 
 LEAVE = 3.0
-"""Seconds that threads get to clean up after an interrupt, if `leave` tells them."""
+"""Seconds to wait for the threads after an interrupt, if `leave` cuts their calls short."""
 
 
 def at_once(
@@ -33,8 +35,8 @@ def at_once(
 ) -> list[B]:
     """Return `act(item)` for each item, computed by up to `most` threads; raise the first error.
 
-    If the wait is interrupted, `leave` cuts short the calls in progress, and no further item
-    starts.
+    If the wait is interrupted, no further item starts, and `leave` is called to cut short the calls
+    in progress.
     """
     queue: SimpleQueue[tuple[A, Future[B]]] = SimpleQueue()
     futures: list[Future[B]] = []
@@ -77,14 +79,14 @@ def at_once(
 
 
 SOON, LATER = 0.05, 0.25
-"""Seconds until a program is polled again: it has just printed something, or nothing."""
+"""Seconds until a program is polled again if it has just printed something, and if not."""
 
 SHARE = 0.1
 """Maximum share of the thread's time that polling may take."""
 
 
 class Drain:
-    """Polls functions until they return None; less often while all programs are silent.
+    """Calls poll functions in one thread until each returns None.
 
     It uses a bare lock: Ctrl-C inside a `threading.Condition` may leave the condition's lock taken.
     """
@@ -95,7 +97,10 @@ class Drain:
         self._works = False
 
     def add(self, poll: Callable[[], float | None]) -> None:
-        """Call `poll`, which must not block, after as many seconds as it returns; None: never."""
+        """Call `poll` until it returns None; else it returns the seconds until the next call.
+
+        It must not block. While all programs are silent, calls are rarer.
+        """
         with self._lock:
             self._polls.append(poll)
             idle, self._works = not self._works, True

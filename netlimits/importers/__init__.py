@@ -55,7 +55,7 @@ DOCUMENTS: tuple[DocumentFormat, ...] = (
     DocumentFormat("ntttcp JSON", ntttcp_json.recognizes, ntttcp_json.read),
     DocumentFormat("PerfKitBenchmarker", perfkit.recognizes, perfkit.read),
 )
-"""The first format that recognizes a document reads it."""
+"""JSON formats in order of precedence: the first that recognizes a document reads it."""
 
 TEXTS: tuple[TextFormat, ...] = (
     TextFormat("Turin script", turin.claims, turin.read),
@@ -70,14 +70,14 @@ TEXTS: tuple[TextFormat, ...] = (
     TextFormat("nuttcp", nuttcp.claims, nuttcp.read),
     TextFormat("netperf", text.claims, text.read),
 )
-"""The first format that claims a file without a known document reads it."""
+"""Text formats in order of precedence: the first that claims a file without known JSON reads it."""
 
 
 def read(name: str, data: bytes, given: Given | None = None) -> tuple[str, list[ImportedRun]]:
     """Parse a file of any known format.
 
     Args:
-        name: What errors call the file.
+        name: The file's name in errors.
         data: The file's bytes, perhaps compressed.
         given: What the user states because the file does not.
 

@@ -29,7 +29,7 @@ LARGEST = 2**63
 """Larger figures are rejected; they would not fit a column."""
 
 SHORT = 0.9
-"""Share of its duration that a run must have lasted, as for our own runs."""
+"""Minimum share of its planned duration that a run must last, as for netlimits' own runs."""
 
 FACTORS = (
     "tool",
@@ -76,7 +76,7 @@ _STAMPS = (
 )
 """Prefixes that loggers, `ts`, `--timestamps`, containers and mails put before every line."""
 STAMPED = 0.8
-"""Share of the lines that must have a prefix."""
+"""Minimum share of the lines that have a prefix for it to be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,12 @@ class ImportedRun:
 
     Attributes:
         line: The run's last line, from 1.
-        status: As for our own runs.
+        status: As of netlimits' own runs.
         reason: Why the run is not ok.
         values: Factor -> value.
         figures: Column -> value.
-        interim: Interim results by column, in the order of time. A row with `stream` is of one
-            stream, from 1; one without is of all of them.
+        interim: Interim results by column, in order of time. A row with `stream`, counted from 1,
+            belongs to that stream, a row without it to all streams together.
         started: Seconds since 1970, None if unknown.
         repaired: True if empty fields of unknown selectors were removed from the row.
     """
@@ -129,7 +129,7 @@ class SourceText:
     """A file's text.
 
     Attributes:
-        name: What errors call the file.
+        name: The file's name in errors.
         lines: The text's lines without line ends.
         torn: True if the last line has no line end.
     """
@@ -139,7 +139,7 @@ class SourceText:
     torn: bool = False
 
     def stripped(self) -> Iterator[tuple[int, str]]:
-        """Yield each line's number, and at most LINE_LIMIT of it without the blanks around it."""
+        """Yield each line's number and its first LINE_LIMIT characters, stripped of blanks."""
         return ((n, line[:LINE_LIMIT].strip()) for n, line in enumerate(self.lines, 1))
 
     @cached_property
@@ -149,7 +149,7 @@ class SourceText:
 
     @cached_property
     def documents(self) -> list[JsonDocument]:
-        """The JSON objects in the text. Raises DataError for one that breaks off."""
+        """The JSON objects in the text. Raises DataError for one that is incomplete."""
         try:
             return documents.find(self.text)
         except documents.BrokenJson as error:
@@ -161,10 +161,10 @@ class SourceText:
 
 
 def source(name: str, data: bytes, limit: int = FILE_LIMIT) -> SourceText:
-    """Return the text of a file's bytes, without colours and without a prefix of each line.
+    """Decode a file's bytes, and remove colour codes and prefixes that a logger put on each line.
 
     Args:
-        name: What errors call the file.
+        name: The file's name in errors.
         data: UTF-8, or UTF-16 (PowerShell's `>`), perhaps compressed.
         limit: Maximum bytes, before and after decompression.
 
@@ -172,7 +172,7 @@ def source(name: str, data: bytes, limit: int = FILE_LIMIT) -> SourceText:
         DataError: The file is too large, empty, not text, or contains control codes.
     """
     try:
-        data = containers.opened(data, limit)
+        data = containers.decompressed(data, limit)
     except containers.TooLarge:
         raise DataError(f"{name}: {too_large(limit)}") from None
     except containers.Unreadable as error:
@@ -196,13 +196,13 @@ def source(name: str, data: bytes, limit: int = FILE_LIMIT) -> SourceText:
 
 
 def too_large(limit: int, size: int | None = None) -> str:
-    """Return the reason for a file beyond the limit."""
+    """Return the error message for a file beyond the limit."""
     is_of = "" if size is None else f" ({size / 2**20:.0f} MiB)"
     return f"is larger than {limit / 2**20:g} MiB{is_of}; split it, or raise --limit"
 
 
 def clean(text: str) -> str:
-    """Return the text as one line of at most TEXT_LIMIT characters, unprintable ones as blanks."""
+    """Return a text on one line, cut at TEXT_LIMIT characters, with blanks for unprintable ones."""
     printable = "".join(c if c.isprintable() else " " for c in text[: 4 * TEXT_LIMIT])
     return one_line(printable)[:TEXT_LIMIT]
 
@@ -210,33 +210,33 @@ def clean(text: str) -> str:
 def failed(
     line: int, error: ToolFailure, values: Mapping[str, Scalar], started: float | None = None
 ) -> ImportedRun:
-    """Return a run without valid figures, for the reason that an error gives."""
+    """Return a run without figures, with the status and the message of an error."""
     return ImportedRun(line, error.status, clean(str(error)), values, started=started)
 
 
-def arrived(rate: float | None, tool: str) -> float:
-    """Return a rate. Raises ToolFailure where a tool printed none, or nothing arrived."""
+def measured_rate(rate: float | None, tool: str, problem: str = "no data arrived") -> float:
+    """Return a rate. Raises ToolFailure if the tool printed none, or with `problem` if it is 0."""
     if rate is None:
         raise ToolFailure(f"{tool} printed no throughput: the run was interrupted")
     if rate <= 0:
-        raise ToolFailure("throughput is 0: no data arrived; is the data path open?")
+        raise ToolFailure(f"throughput is 0: {problem}; is the data path open?")
     return rate
 
 
 def scalar(text: str) -> Scalar:
-    """Return the number that a text is, or the text."""
+    """Convert a text to an int or a float if it is a decimal number; else return it unchanged."""
     if re.fullmatch(r"-?\d{1,15}", text):
         return int(text)
     return float(text) if re.fullmatch(r"-?\d{1,15}\.\d{1,15}", text) else text
 
 
 def slug(name: str) -> str:
-    """Return a name as a part of a column's name."""
+    """Convert a name to lower case with underscores, as columns are named."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:80]
 
 
 def iso_seconds(text: object) -> float | None:
-    """Return the seconds since 1970 of an ISO time, UTC if it has no zone."""
+    """Convert an ISO time (UTC if it has no zone) to seconds since 1970; None if it is not one."""
     if not isinstance(text, str) or len(text) > 40:
         return None
     try:
@@ -247,29 +247,29 @@ def iso_seconds(text: object) -> float | None:
 
 
 def part(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the JSON object under a key, {} where there is none."""
+    """Return the JSON object under a key, {} if there is none."""
     value = document.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def entries(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the JSON objects of the list under a key."""
+    """Return the JSON objects in the list under a key, [] if there is no list."""
     value = document.get(key)
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return True for a number of JSON that a column can hold; NaN and infinity are none."""
+    """Return True for a JSON number that fits a column, which NaN and infinity do not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
 def is_count(value: object) -> TypeGuard[int]:
-    """Return True for a whole number of JSON that is not negative."""
+    """Return True for a whole JSON number that is not negative and fits a column."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST
 
 
 def _encoding(data: bytes) -> str:
-    """Return UTF-16 for a byte order mark, and for NUL in every other of the first bytes."""
+    """Return UTF-16 for its byte order mark or a NUL in every other byte, else UTF-8."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "utf-16"
     first = data[:40]
@@ -281,7 +281,7 @@ def _encoding(data: bytes) -> str:
 
 
 def _unstamped(lines: list[str]) -> list[str]:
-    """Remove prefixes that nearly all lines have, at most two after each other."""
+    """Remove up to two successive prefixes, each of which nearly all lines have."""
     for _ in range(2):
         filled = [line for line in lines if line.strip()]
         for stamp in _STAMPS:

@@ -43,13 +43,18 @@ _COMPRESSED: dict[bytes, tuple[str, Callable[[bytes], _Stream]]] = {
     b"BZh": ("bzip2", lambda data: bz2.BZ2File(io.BytesIO(data))),
     b"\x28\xb5\x2f\xfd": ("Zstandard", _zstd),
 }
-"""First bytes -> name, and what decompresses it."""
+"""First bytes -> name, and function that decompresses."""
 _ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar"}
 _TAR, _TAR_AT = b"ustar", 257
 
 
-def opened(data: bytes, limit: int) -> bytes:
-    """Return the bytes of a file, decompressed if they are compressed."""
+def decompressed(data: bytes, limit: int) -> bytes:
+    """Return the bytes of a file, decompressed if they are compressed.
+
+    Raises:
+        TooLarge: The file or its content has more than `limit` bytes.
+        Unreadable: The file is an archive, damaged, or compressed twice.
+    """
     if len(data) > limit:
         raise TooLarge
     if kind := _archive(data):

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 _OPENING = re.compile(r"\{(?=\s*[\"}])|\[(?=\s*[\[{])")
 _DEEPEST = 5
-"""How deep results may lie in other objects."""
+"""Maximum depth at which results are nested in other objects and arrays."""
 _TEXT_OF_JSON = 40
-"""Characters from which a text in a document is tried as JSON: the output that a program kept."""
+"""A longer string in a document is tried as JSON: a program may have kept a tool's output so."""
 _TRIES = 4
-"""Failed tries may read so many times the text in total."""
+"""Failed tries may read this many times the length of the text in total, plus `_FREE`."""
 _FREE = 10**6
-"""Characters that failed tries may always read."""
+"""Characters that failed tries may read in a text of any length."""
 
 
 class JsonDocument(NamedTuple):
@@ -29,7 +29,7 @@ class JsonDocument(NamedTuple):
 
 
 class BrokenJson(ValueError):
-    """A document breaks off, or cannot be read. `line` is where."""
+    """A document is incomplete or invalid, from `line` on."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(problem)
@@ -37,7 +37,11 @@ class BrokenJson(ValueError):
 
 
 def find(text: str) -> list[JsonDocument]:
-    """Return the outermost objects in a text, those of arrays one by one, in their order."""
+    """Return the outermost objects in a text in order, each of an array separately.
+
+    Raises:
+        BrokenJson: A document is incomplete, or too much of the text only resembles JSON.
+    """
     decoder = json.JSONDecoder(parse_constant=lambda name: None)
     results: list[JsonDocument] = []
     at, line, counted, failed = 0, 1, 0, 0
@@ -64,7 +68,7 @@ def find(text: str) -> list[JsonDocument]:
 
 
 def texts(text: str) -> list[str]:
-    """Return the texts of a JSON array, or of arrays in it, without objects; [] otherwise."""
+    """Return the strings of a JSON array, perhaps nested, that holds no objects; [] otherwise."""
     if not text.lstrip().startswith("["):
         return []
     try:
@@ -74,7 +78,7 @@ def texts(text: str) -> list[str]:
 
 
 def _texts(value: Any, depth: int) -> Iterator[str]:
-    """Yield the texts in arrays. Raises ValueError for another value."""
+    """Yield the strings in nested arrays. Raises ValueError for an object, or too deep an array."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list) and depth:
@@ -87,7 +91,7 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
 def recognized(
     document: JsonDocument, recognizes: Callable[[Mapping[str, Any]], object]
 ) -> Iterator[JsonDocument]:
-    """Yield the document if it is recognized, else the objects in it that are."""
+    """Yield the document if it is recognized, else each object nested in it that is."""
     yield from (
         JsonDocument(document.line, value)
         for value in _inside(document.value, recognizes, _DEEPEST)

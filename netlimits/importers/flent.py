@@ -1,7 +1,7 @@
 """flent's data files (`.flent.gz`): each series as interim results, and what its metadata states.
 
-`MEAN_VALUE` is netperf's mean of what arrived. Series that flent computes of others are left out
-of sums.
+`MEAN_VALUE` is netperf's mean of what arrived. Series that flent computes from others are left
+out of sums.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _figures(
 def _latency(
     document: Mapping[str, Any], series: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[str, Scalar]]:
-    """Yield the round trips of the ping: that over ICMP, or the first."""
+    """Yield the latency of one ping series: the ICMP one, else the first."""
     names = [name for name in series if _PING.match(name) and not _DERIVED.search(name)]
     if not names:
         return
@@ -183,7 +183,7 @@ def _interim(
     metadata: Mapping[str, Any],
     started: float,
 ) -> Iterator[Mapping[str, float]]:
-    """Yield a row for each time: every series, and the sums of uploads and downloads."""
+    """Yield a row for each time, with every series and the sums of uploads and downloads."""
     step = metadata.get("STEP_SIZE")
     step = float(step) if is_number(step) and step > 0 else 1.0
     columns = {name: _column(name, about.get(name, {})) for name in series}

@@ -1,4 +1,4 @@
-"""Write a results folder from files, as `run` would leave it, as far as the files can tell.
+"""Write a results folder like one of `run` from files, with what the files contain.
 
 The folder is built next to its final place and renamed when complete. The files are kept in
 raw/imported, where `reparse` reads them again. Files that cannot be parsed are reported.
@@ -55,7 +55,7 @@ class _Read:
 
 
 def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -> ImportReport:
-    """Parse files and write their runs to the results folder `out`, or add them to it."""
+    """Parse files and write their runs to a new results folder, or add them to imported runs."""
     given = given or Given()
     before = _existing(out)
     if before is not None and not given.name:
@@ -133,7 +133,10 @@ def _read(path: Path, name: str, given: Given, known: Sequence[ImportedFile]) ->
 
 
 def reparse(imported: Logbook) -> tuple[int, int]:
-    """Parse the kept files again, the journal locked; return the runs read and those changed."""
+    """Parse the kept files again; return the number of runs, and of those that changed.
+
+    The caller holds the lock of the journal.
+    """
     about = imported.imported
     assert about is not None
     events = (event for event in imported.archive.events() if event["event"] == "imported")
@@ -237,7 +240,7 @@ def _keep(archive: store.Archive, file: _Read) -> None:
 
 
 def _sources(read: Sequence[_Read], given: Given) -> ImportedFiles:
-    """Return what campaign.json says of the files: named factors first, then known ones."""
+    """Return the entry of campaign.json; factors from file names come first, then known ones."""
     named = dict.fromkeys(name for file in read for name in file.about.get("values", ()))
     stated = {name for file in read for run in file.runs for name in run.values}
     every = [*named, *(name for name in FACTORS if name in stated), *given.factors, *sorted(stated)]
@@ -276,7 +279,7 @@ def _rows(
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files that paths name, with those in folders and below them in order."""
+    """Return the files without duplicates; a folder stands for all that are not hidden below it."""
     files: list[Path] = []
     for path in paths:
         if not path.is_dir():

@@ -1,8 +1,8 @@
 """iperf3's `-J` documents of a client or a server, 3.0 to 3.21, and `--json-stream` (3.17).
 
-"Local" is the client's end in both. CPU is that of one process, 100 being one core. What a version
-or system does not print is missing and no failure. A server's document prints zeros for what the
-client sent, and the previous client's CPU, so only its own side is read.
+"Local" is the client's end in both. CPU is that of one process, 100 being one core. A figure that a
+version or system does not print is missing, which is no failure. A server's document prints zeros
+for what the client sent, and the previous client's CPU, so only its own side is read.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from netlimits.importers.base import (
 )
 from netlimits.importers.documents import JsonDocument
 from netlimits.importers.streams import (
+    FlowCounts,
     InterimResult,
-    Parts,
     figures_of,
     process_cpu,
     refuse_short,
@@ -38,6 +38,7 @@ SERVER_ENDED = "interrupt - the server has terminated"
 """Start of the error in a server's document when the server is stopped. It belongs to no run."""
 
 LEAST_MSS, TIMESTAMPS = 88, 12
+"""Bytes: the smallest MSS that Linux accepts, and the TCP option that takes part of an MSS."""
 
 Way = tuple[str, str, str]
 """Sender, receiver, and the suffix of the keys of a direction."""
@@ -63,7 +64,7 @@ def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[Imported
 
 
 class _Document:
-    """A run's document, and the parts of it that everything is read from."""
+    """A run's JSON document, with the parts that the parser needs."""
 
     def __init__(self, whole: Mapping[str, Any]) -> None:
         self.whole = whole
@@ -78,111 +79,114 @@ class _Document:
         elif self.reverse:
             self.ways = [("remote", "local", "")]
 
-    def of(self, end: str) -> Mapping[str, Any]:
+    def printed_by(self, end: str) -> Mapping[str, Any]:
+        """Return the document of an end, {} if this one does not include it."""
         own = "remote" if self.server else "local"
         return self.whole if end == own else part(self.whole, "server_output_json")
 
 
-def _run(line: int, of: _Document) -> ImportedRun:
-    began = part(of.start, "timestamp").get("timesecs")
+def _run(line: int, document: _Document) -> ImportedRun:
+    began = part(document.start, "timestamp").get("timesecs")
     started = float(began) if is_number(began) and began > 0 else None
-    values = _factors(of)
+    values = _factors(document)
     try:
-        if "error" in of.whole:
-            raise ToolFailure(clean(str(of.whole["error"])) or "iperf3 failed without a message")
-        if "end" not in of.whole:
+        if "error" in document.whole:
+            raise ToolFailure(
+                clean(str(document.whole["error"])) or "iperf3 failed without a message"
+            )
+        if "end" not in document.whole:
             raise ToolFailure("the stream has no `end` event: the run was interrupted")
-        if not of.end:
+        if not document.end:
             raise ToolFailure("`end` is empty: the run was interrupted")
-        figures = _figures(of)
-        interim = tuple(_interim(of, started or 0.0))
+        figures = _figures(document)
+        interim = tuple(_interim(document, started or 0.0))
     except ToolFailure as error:
         return failed(line, error, values, started)
     return ImportedRun(line, "ok", "", values, figures, interim, started)
 
 
-def _factors(of: _Document) -> dict[str, Scalar]:
-    test = of.test
+def _factors(document: _Document) -> dict[str, Scalar]:
+    test = document.test
     values: dict[str, Scalar] = {
         "tool": "iperf3",
-        "reported_by": "server" if of.server else "client",
+        "reported_by": "server" if document.server else "client",
     }
     if isinstance(test.get("protocol"), str):
         values["protocol"] = clean(test["protocol"]).lower()
     if test:
-        one_way = "recv" if of.reverse else "send"
-        values["direction"] = "bidir" if len(of.ways) > 1 else one_way
+        one_way = "recv" if document.reverse else "send"
+        values["direction"] = "bidir" if len(document.ways) > 1 else one_way
     names = {"send_size": "blksize", "streams": "num_streams"}
     values |= {name: test[key] for name, key in names.items() if is_count(test.get(key))}
     target = test.get("target_bitrate")
     if is_number(target) and target > 0:
         values["target_mbps"] = target / 1e6
-    mss = of.start.get("tcp_mss") or of.start.get("tcp_mss_default")
+    mss = document.start.get("tcp_mss") or document.start.get("tcp_mss_default")
     if is_count(mss) and mss > 0:
         values["mss"] = mss
-    for key in ("sender_tcp_congestion", "receiver_tcp_congestion"):  # the sender's counts
-        if isinstance(of.end.get(key), str) and of.end[key]:
-            values.setdefault("congestion_control", clean(of.end[key]))
+    for key in ("sender_tcp_congestion", "receiver_tcp_congestion"):  # the sender's, if it is known
+        if isinstance(document.end.get(key), str) and document.end[key]:
+            values.setdefault("congestion_control", clean(document.end[key]))
     return values
 
 
-def _figures(of: _Document) -> dict[str, Scalar]:
-    flows = [_flow(of, way) for way in of.ways]
-    if of.server:
+def _figures(document: _Document) -> dict[str, Scalar]:
+    flows = [_flow(document, way) for way in document.ways]
+    if document.server:
         flows = [_of_server(flows[0])]
-    _refuse(of, flows)
-    figures = figures_of(flows, "iperf3", whole=not of.server or len(of.ways) == 1)
-    if of.udp and (loss := _own_loss(flows)) is not None:
+    _refuse(document, flows)
+    figures = figures_of(flows, "iperf3", whole=not document.server or len(document.ways) == 1)
+    if document.udp and (loss := _own_loss(flows)) is not None:
         figures["iperf3_loss_pct"] = loss
-    figures |= _of_connections(of)
-    if not of.udp and not of.server and (mss := _mss(of)):
+    figures |= _of_connections(document)
+    if not document.udp and not document.server and (mss := _mss(document)):
         figures["transport_mss_bytes"] = mss
-    cpu = part(of.end, "cpu_utilization_percent")
+    cpu = part(document.end, "cpu_utilization_percent")
     used, other = (
         float(each) if is_number(each := cpu.get(key)) else None
         for key in ("host_total", "remote_total")
     )
-    return figures | dict(process_cpu(used, other, server=of.server))
+    return figures | dict(process_cpu(used, other, server=document.server))
 
 
-def _flow(of: _Document, way: Way) -> Parts:
+def _flow(document: _Document, way: Way) -> FlowCounts:
     sender, receiver, suffix = way
-    sent, got = (part(of.end, f"sum_{which}{suffix}") for which in ("sent", "received"))
-    total = part(of.end, f"sum{suffix}")
+    sent, got = (part(document.end, f"sum_{which}{suffix}") for which in ("sent", "received"))
+    total = part(document.end, f"sum{suffix}")
     if not sent and not got:
-        if not of.udp:
+        if not document.udp:
             raise ToolFailure(f"iperf3 printed no end.sum_received{suffix}")
         return _before_312(total, way)
-    size = of.test.get("blksize")
+    size = document.test.get("blksize")
     count, datagrams = _number(sent, "bytes"), _number(sent, "packets")
-    streams = of.test["num_streams"] if is_count(of.test.get("num_streams")) else 1
-    if of.udp and count is not None and is_count(size) and datagrams:
+    streams = document.test["num_streams"] if is_count(document.test.get("num_streams")) else 1
+    if document.udp and count is not None and is_count(size) and datagrams:
         # 3.18 leaves a datagram of each stream out of the bytes; where the count is larger by
         # more, it is the server's and includes omitted seconds
         count = datagrams * size if datagrams * size <= count + streams * size else count
     lost, packets = _losses(got)
-    if lost is None and of.udp:
+    if lost is None and document.udp:
         lost, packets = _losses(total)
-    parts = Parts(
+    parts = FlowCounts(
         sender,
         receiver,
         sent=count or None,
         sent_s=_number(sent, "seconds"),
         arrived=_number(got, "bytes"),
         arrived_s=_number(got, "seconds"),
-        retransmits=None if of.udp else _number(sent, "retransmits"),
-        jitter_us=_number(got, "jitter_ms", factor=1e3) if of.udp else None,
-        datagrams=of.udp,
+        retransmits=None if document.udp else _number(sent, "retransmits"),
+        jitter_us=_number(got, "jitter_ms", factor=1e3) if document.udp else None,
+        datagrams=document.udp,
         lost=lost,
         packets=packets,
     )
-    if of.udp and not datagrams:  # the sender's bytes include what was under way at the end
+    if document.udp and not datagrams:  # the sender's bytes include what was under way at the end
         parts = replace(parts, loss_pct=_own_loss([parts]))
     return parts
 
 
-def _before_312(total: Mapping[str, Any], way: Way) -> Parts:
-    """Return the data of UDP of a version that prints `end.sum` only, whose bytes were sent."""
+def _before_312(total: Mapping[str, Any], way: Way) -> FlowCounts:
+    """Return the counts of a UDP flow before 3.12, which prints only `end.sum` with sent bytes."""
     sent, seconds = _number(total, "bytes"), _number(total, "seconds")
     lost, packets = _losses(total)
     if sent is None or seconds is None:
@@ -191,7 +195,7 @@ def _before_312(total: Mapping[str, Any], way: Way) -> Parts:
     if packets and lost is not None:
         arrived = sent * (1 - min(1.0, max(0.0, lost / packets)))
     rate = _number(total, "bits_per_second")  # over the sender's seconds, as the bytes are
-    return Parts(
+    return FlowCounts(
         way[0],
         way[1],
         sent=sent or None,
@@ -205,14 +209,15 @@ def _before_312(total: Mapping[str, Any], way: Way) -> Parts:
     )
 
 
-def _of_server(of: Parts) -> Parts:
-    if of.sender == "remote":
-        return replace(of, arrived=None, arrived_s=None, jitter_us=None)
-    loss = _own_loss([of]) if of.datagrams else None
-    return replace(of, sent=None, sent_s=None, retransmits=None, loss_pct=loss)
+def _of_server(flow: FlowCounts) -> FlowCounts:
+    """Return the counts without those of the client, which a server prints as 0."""
+    if flow.sender == "remote":
+        return replace(flow, arrived=None, arrived_s=None, jitter_us=None)
+    loss = _own_loss([flow]) if flow.datagrams else None
+    return replace(flow, sent=None, sent_s=None, retransmits=None, loss_pct=loss)
 
 
-def _own_loss(flows: Sequence[Parts]) -> float | None:
+def _own_loss(flows: Sequence[FlowCounts]) -> float | None:
     """Return the lost datagrams in percent, as the receivers count them."""
     if any(flow.lost is None or not flow.packets for flow in flows):
         return None
@@ -221,29 +226,32 @@ def _own_loss(flows: Sequence[Parts]) -> float | None:
     return 100 * lost / packets if 0 <= lost <= packets else None
 
 
-def _refuse(of: _Document, flows: Sequence[Parts]) -> None:
-    """Raise ToolFailure for a run without data, or that ended early, or of which streams lack."""
+def _refuse(document: _Document, flows: Sequence[FlowCounts]) -> None:
+    """Raise ToolFailure for a run without data, that ended early, or that lacks streams."""
     for flow in flows:
         flow.refuse_nonsense()
-    duration = of.test.get("duration")
-    if is_number(duration) and not any(of.test.get(key) for key in ("bytes", "blocks")):
+    duration = document.test.get("duration")
+    if is_number(duration) and not any(document.test.get(key) for key in ("bytes", "blocks")):
         refuse_short(flows[0].elapsed, duration)
-    streams, measured = of.test.get("num_streams"), of.end.get("streams")
-    if not of.server and is_count(streams) and streams and isinstance(measured, list):
+    streams, measured = document.test.get("num_streams"), document.end.get("streams")
+    if not document.server and is_count(streams) and streams and isinstance(measured, list):
         expected = streams * len(flows)
         if len(measured) not in (expected, streams):
             problem = f"{len(measured)} of {expected} streams were measured"
             raise ToolFailure(problem, status="invalid")
 
 
-def _mss(of: _Document) -> int | None:
-    """Return the MSS in use, of which windows are multiples; `tcp_mss` echoes the request."""
-    default, requested = of.start.get("tcp_mss_default"), of.start.get("tcp_mss")
+def _mss(document: _Document) -> int | None:
+    """Return the MSS in use, None if unknown.
+
+    `tcp_mss` only echoes the request; it counts if all congestion windows are multiples of it.
+    """
+    default, requested = document.start.get("tcp_mss_default"), document.start.get("tcp_mss")
     if is_count(default) and default > 0:
         return default
-    if not is_count(requested) or requested < LEAST_MSS or of.reverse:
+    if not is_count(requested) or requested < LEAST_MSS or document.reverse:
         return None
-    streams = (s for each in entries(of.whole, "intervals") for s in entries(each, "streams"))
+    streams = (s for each in entries(document.whole, "intervals") for s in entries(each, "streams"))
     windows = [s["snd_cwnd"] for s in streams if is_count(s.get("snd_cwnd")) and s["snd_cwnd"]]
     for used in (requested - TIMESTAMPS, requested) if windows else ():
         if all(window % used == 0 for window in windows):
@@ -251,12 +259,12 @@ def _mss(of: _Document) -> int | None:
     return None
 
 
-def _of_connections(of: _Document) -> Iterator[tuple[str, Scalar]]:
+def _of_connections(document: _Document) -> Iterator[tuple[str, Scalar]]:
     """Yield RTT and congestion window of the sending connections: means over time and streams."""
-    for sender, *_ in of.ways:
+    for sender, *_ in document.ways:
         streams = [
             stream
-            for interval in entries(of.of(sender), "intervals")
+            for interval in entries(document.printed_by(sender), "intervals")
             for stream in entries(interval, "streams")
             if stream.get("omitted") is not True and stream.get("sender") is not False
         ]
@@ -265,28 +273,28 @@ def _of_connections(of: _Document) -> Iterator[tuple[str, Scalar]]:
         if not (window := _mean(streams, "snd_cwnd")):
             continue
         yield f"{sender}_cwnd_bytes", window
-        mss = part(of.of(sender), "start").get("tcp_mss_default")
+        mss = part(document.printed_by(sender), "start").get("tcp_mss_default")
         windows = [stream.get("snd_cwnd") for stream in streams]
         if is_count(mss) and mss and all(is_count(each) and each % mss == 0 for each in windows):
             yield f"{sender}_cwnd_segs", window / mss
 
 
-def _interim(of: _Document, started: float) -> Iterator[Mapping[str, float]]:
-    """Yield the interim results of all streams together, then of each if there are several."""
-    omit = of.test.get("omit")
-    timelines = [list(_timeline(of, way, end)) for way in of.ways for end in way[:2]]
+def _interim(document: _Document, started: float) -> Iterator[Mapping[str, float]]:
+    """Yield the interim results of all streams together and, if there are several, of each."""
+    omit = document.test.get("omit")
+    timelines = [list(_timeline(document, way, end)) for way in document.ways for end in way[:2]]
     origin = started + (omit if is_number(omit) else 0.0)
-    yield from rows(timelines, origin, whole=len(of.ways) == 1)
+    yield from rows(timelines, origin, whole=len(document.ways) == 1)
 
 
-def _timeline(of: _Document, way: Way, end: str) -> Iterator[InterimResult]:
+def _timeline(document: _Document, way: Way, end: str) -> Iterator[InterimResult]:
     """Yield an end's interim results of a direction, each with those of its streams."""
     sends = end == way[0]
-    for place, interval in enumerate(entries(of.of(end), "intervals")):
+    for place, interval in enumerate(entries(document.printed_by(end), "intervals")):
         streams = [
             stream
             for stream in entries(interval, "streams")
-            if len(of.ways) == 1 or (stream.get("sender") is not False) == sends
+            if len(document.ways) == 1 or (stream.get("sender") is not False) == sends
         ]
         total = part(interval, f"sum{way[2]}")
         if total.get("omitted") is True or not streams:
@@ -326,10 +334,10 @@ def _mean(streams: Sequence[Mapping[str, Any]], key: str) -> float | None:
 
 
 def _number(
-    of: Mapping[str, Any], key: str, least: float | None = 0.0, factor: float = 1.0
+    node: Mapping[str, Any], key: str, least: float | None = 0.0, factor: float = 1.0
 ) -> float | None:
-    """Return a figure, None where it is missing. Raises ToolFailure for one that cannot be."""
-    entry = of.get(key)
+    """Return a figure, None if it is missing. Raises ToolFailure for an impossible one."""
+    entry = node.get(key)
     if entry is None:
         return None
     if not is_number(entry) or (least is not None and entry < least):
@@ -337,6 +345,6 @@ def _number(
     return float(entry) * factor
 
 
-def _losses(of: Mapping[str, Any]) -> tuple[float | None, float | None]:
+def _losses(node: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return the lost datagrams, which may be less than 0, and all datagrams."""
-    return _number(of, "lost_packets", least=None), _number(of, "packets", least=None)
+    return _number(node, "lost_packets", least=None), _number(node, "packets", least=None)

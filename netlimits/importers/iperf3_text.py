@@ -16,8 +16,8 @@ from netlimits.errors import ToolFailure
 from netlimits.importers.base import Given, ImportedRun, SourceText, clean, failed
 from netlimits.importers.rates import AMOUNT, RATE, amount, bytes_in
 from netlimits.importers.streams import (
+    FlowCounts,
     Line,
-    Parts,
     figures_of,
     flow,
     lost_pct,
@@ -66,8 +66,8 @@ _RULE = re.compile(r"(- ){8,}-? *")
 class _Result(Line):
     """A line of figures.
 
-    `role` is TX or RX in a test of both directions, `party` what the summary calls the end
-    (`sender`, `receiver`), and `rules` the number of rules above it.
+    `role` is TX or RX in a test of both directions, `party` the label of a summary line (`sender`,
+    `receiver`), and `rules` the number of separator lines (`- - -`) above it.
     """
 
     role: str = ""
@@ -90,7 +90,7 @@ class _Run:
 
     @property
     def summary(self) -> list[_Result]:
-        """The lines of the whole run: those of sender and receiver, else those after all rules."""
+        """The lines on the whole run: labelled ones, else UDP's after the last separator."""
         labelled = [result for result in self.results if result.party]
         if labelled or not self.rules:
             return labelled
@@ -192,7 +192,7 @@ def _counts(rest: str) -> tuple[Any, Any]:
 
 
 def _finished(run: _Run) -> ImportedRun | None:
-    """Return the run, None for a server's that was stopped before one."""
+    """Return the run, None if a server was stopped before a test began."""
     stopped = not run.error or run.error.startswith("the server has terminated")
     if stopped and not (run.results or run.streams):
         return None
@@ -215,12 +215,12 @@ def _udp(run: _Run) -> bool:
 
 
 def _ways(run: _Run) -> list[tuple[str, str, str]]:
-    """Return sender, receiver and the lines' role of each direction."""
+    """Return sender, receiver, and role of the lines, for each direction."""
     if {result.role for result in run.results} >= {"TX", "RX"}:
         first, second = ("RX", "TX") if run.server else ("TX", "RX")
         return [("local", "remote", first), ("remote", "local", second)]
     reverse = run.reverse
-    if run.server:  # it sends where its lines count retransmits, or only it reports as a sender
+    if run.server:  # it sends if its lines count retransmits, or if only "sender" has data
         parties = {result.party for result in run.summary if result.count > 0}
         reverse = parties == {"sender"} or "Retr" in run.header
     return [("remote", "local", "")] if reverse else [("local", "remote", "")]
@@ -292,7 +292,9 @@ def _figures(run: _Run) -> dict[str, Scalar]:
     return figures
 
 
-def _flow(run: _Run, results: Sequence[_Result], sender: str, receiver: str, udp: bool) -> Parts:
+def _flow(
+    run: _Run, results: Sequence[_Result], sender: str, receiver: str, udp: bool
+) -> FlowCounts:
     sent, got, either = (
         _total([result for result in results if result.party == party])
         for party in ("sender", "receiver", "")
@@ -307,8 +309,11 @@ def _flow(run: _Run, results: Sequence[_Result], sender: str, receiver: str, udp
     return flow(sender, receiver, sent, got, udp=udp)
 
 
-def _unlabelled(run: _Run, line: _Result, sender: str, receiver: str) -> Parts:
-    """Return the data of UDP before 3.7; a server's line has no rate, its interim results have."""
+def _unlabelled(run: _Run, line: _Result, sender: str, receiver: str) -> FlowCounts:
+    """Return the counts of a UDP flow before 3.7.
+
+    A server's summary has no bytes, so its interim results are added up.
+    """
     if not line.datagrams:
         raise ToolFailure("iperf3 printed a summary without sender and receiver")
     jitter, lost, packets = line.datagrams
@@ -319,7 +324,7 @@ def _unlabelled(run: _Run, line: _Result, sender: str, receiver: str) -> Parts:
         every = [r for r in run.intervals if r.stream == "SUM"] or run.intervals
         seconds = sum(result.seconds for result in every)
         arrived = sum(result.count for result in every) if every else 0.0
-    return Parts(
+    return FlowCounts(
         sender,
         receiver,
         sent=line.count if line.count and not run.server else None,

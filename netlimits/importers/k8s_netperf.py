@@ -12,12 +12,12 @@ from netlimits.errors import ToolFailure
 from netlimits.importers.base import (
     ImportedRun,
     SourceText,
-    arrived,
     clean,
     failed,
     is_count,
     is_number,
     iso_seconds,
+    measured_rate,
     part,
 )
 from netlimits.importers.documents import JsonDocument
@@ -57,7 +57,8 @@ def _run(line: int, document: Mapping[str, Any]) -> ImportedRun:
     started = iso_seconds(document.get("timestamp"))
     unit = str(document["tputMetric"]).lower()
     try:
-        rate = arrived(float(document["throughput"]), driver)
+        problem = "no transaction was done" if rr else "no data arrived"
+        rate = measured_rate(float(document["throughput"]), driver, problem)
     except ToolFailure as error:
         return failed(line, error, values, started)
     figures: dict[str, Scalar] = {}

@@ -19,15 +19,15 @@ REPLICATE = "replicate"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _COMPRESSED = r"(?:\.(?:gz|xz|zst|bz2))?"
 _FIELDS = re.compile(r"([/_,;=+ -]|\.(?=[A-Za-z]))")
-"""Separators of the fields of a name; a point only before an extension."""
+"""Separators of the fields of a name; a dot only before a letter, so that 1.5 is one field."""
 
 
 @dataclass(frozen=True)
 class NamePattern:
     """A pattern of paths, such as `bbr_buf{buffer}/{delay}ms_{replicate}.json`.
 
-    `{factor}` is a text without `/`, `*` any text without `/` that is ignored. The pattern is
-    compared with as many of a path's last parts as it has itself.
+    `{factor}` matches a text without `/`, and `*` any text without `/` that is ignored. A pattern
+    of N parts is matched against the last N parts of a path.
     """
 
     text: str
@@ -39,7 +39,7 @@ class NamePattern:
         return tuple(name for name in names if name not in (REPLICATE, ""))
 
     def check(self) -> None:
-        """Raise InputError for a pattern without factor, or with a name that cannot be one."""
+        """Raise InputError for a pattern without placeholder, or with an invalid factor name."""
         names = [match[1] for match in _PLACEHOLDER.finditer(self.text)]
         for name in names:
             if name in RESERVED:
@@ -48,7 +48,7 @@ class NamePattern:
                     f"name, or {{{REPLICATE}}} for the number of a repetition"
                 )
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-                raise InputError(f"--name {self.text}: {{{name}}} is no name of a factor")
+                raise InputError(f"--name {self.text}: {{{name}}} is not a factor name")
             if names.count(name) > 1:
                 raise InputError(f"--name {self.text}: {{{name}}} occurs twice")
         if not names or re.search(r"[{}]", _PLACEHOLDER.sub("", self.text)):
@@ -77,7 +77,8 @@ class NamePattern:
 def guess(paths: Sequence[str]) -> NamePattern | None:
     """Return a pattern that matches all paths, with a factor for each field that differs.
 
-    None if the names have no common form, or differ in the number of a repetition only.
+    None for fewer than two paths, and if the names have no common form or differ only in the number
+    of a repetition.
     """
     if len(paths) < 2:
         return None
@@ -105,7 +106,7 @@ def guess(paths: Sequence[str]) -> NamePattern | None:
 
 
 def _depth(split: Sequence[Sequence[str]]) -> int:
-    """Return how many last parts of the paths contain a difference."""
+    """Return the number of trailing parts that contain all differences between the paths."""
     common = min(len(parts) for parts in split)
     for depth in range(common, 1, -1):
         if len({parts[-depth] for parts in split}) > 1:
@@ -114,7 +115,7 @@ def _depth(split: Sequence[Sequence[str]]) -> int:
 
 
 def _replicate(rows: Sequence[Sequence[str]], varying: Sequence[int]) -> int | None:
-    """Return the last field that differs if it numbers the repetitions of what precedes it."""
+    """Return the index of the last field that differs if it numbers repetitions, else None."""
     if not varying:
         return None
     last = varying[-1]
@@ -129,7 +130,7 @@ def _replicate(rows: Sequence[Sequence[str]], varying: Sequence[int]) -> int | N
 
 
 def _common(values: Sequence[str]) -> tuple[str, str]:
-    """Return the letters that all values begin with, and those that all end with."""
+    """Return the prefix and the suffix without digits that all values share."""
     before = _letters(values)
     rest = [value[len(before) :] for value in values]
     after = _letters([value[::-1] for value in rest])[::-1]
@@ -137,14 +138,14 @@ def _common(values: Sequence[str]) -> tuple[str, str]:
 
 
 def _letters(values: Sequence[str]) -> str:
-    """Return the letters that all values begin with, if each value goes on with a digit."""
+    """Return the prefix before the first digit if all values share it and have a digit, else ""."""
     begins = {re.match(r"[^\d]*", value)[0] for value in values}  # type: ignore[index]
     (common, *others) = begins
     return common if not others and all(len(value) > len(common) for value in values) else ""
 
 
 def _free(word: str, taken: set[str]) -> str:
-    """Return a name for a factor after the letters beside it."""
+    """Return a free name for a factor, made of the letters beside its values."""
     base = re.sub(r"[^A-Za-z0-9]", "", word)
     name = base if re.match(r"[A-Za-z]", base) and base not in RESERVED else "factor"
     number, free = 2, name
@@ -154,7 +155,7 @@ def _free(word: str, taken: set[str]) -> str:
 
 
 def conflict(of_name: Mapping[str, Scalar], of_file: Mapping[str, Scalar]) -> str:
-    """Return how a file's content contradicts its name, or ""."""
+    """Return the factor on which a file's name and its content disagree, in words, or ""."""
     for name, value in of_name.items():
         if name in of_file and of_file[name] != value and str(of_file[name]) != str(value):
             return f"{name} is {value} by its name and {of_file[name]} by its content"

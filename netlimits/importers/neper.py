@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import Given, ImportedRun, SourceText, arrived, clean, failed
+from netlimits.importers.base import Given, ImportedRun, SourceText, clean, failed, measured_rate
 from netlimits.model import Scalar
 
 _PAIR = re.compile(r"([A-Za-z][A-Za-z0-9_]{1,60})=(.{0,300})")
@@ -103,7 +103,8 @@ def _elapsed(run: _Run) -> float | None:
 
 
 def _transactions(run: _Run) -> dict[str, Scalar]:
-    rate = arrived(run.number("throughput", "local_throughput"), "neper")
+    rate = run.number("throughput", "local_throughput")
+    rate = measured_rate(rate, "neper", "no transaction was done")
     figures: dict[str, Scalar] = {"transaction_rate_tps": rate}
     if elapsed := _elapsed(run):
         figures["elapsed_s"] = elapsed
@@ -119,9 +120,9 @@ def _stream(run: _Run, values: dict[str, Scalar]) -> dict[str, Scalar]:
     receiver = "local" if back else "remote"
     here = server == (receiver == "remote")
     rate = run.number("local_throughput" if here else "remote_throughput")
-    if rate is None and (old := run.number("throughput_Mbps")):  # before the ends exchanged rates
-        rate = 1e6 * old
-    mbps = arrived(rate, "neper") / 1e6
+    if rate is None and (old := run.number("throughput_Mbps")) is not None:
+        rate = 1e6 * old  # of a version whose ends do not exchange rates
+    mbps = measured_rate(rate, "neper") / 1e6
     figures: dict[str, Scalar] = {
         "throughput_mbps": mbps,
         f"{receiver}_recv_throughput_mbps": mbps,

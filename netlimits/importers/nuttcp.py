@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import Given, ImportedRun, SourceText, arrived, failed
+from netlimits.importers.base import Given, ImportedRun, SourceText, failed, measured_rate
 from netlimits.importers.rates import amount
-from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
+from netlimits.importers.streams import FlowCounts, InterimResult, figures_of, lost_pct, rows
 from netlimits.model import Scalar
 
 _N = r"(\d{1,15}(?:\.\d{1,9})?)"
@@ -114,7 +114,7 @@ def _runs(source: SourceText) -> list[_Run]:
 
 
 def _as_brief(values: Mapping[str, str]) -> str:
-    """Return the brief line's remarks for the pairs of `-fparse`."""
+    """Convert pairs of `-fparse` to the text that follows the rate in a brief line."""
     text = f" {values.get('tx_cpu', '')} %TX {values.get('rx_cpu', '')} %RX"
     if "retrans" in values:
         text += f" {values['retrans']} retrans"
@@ -169,11 +169,11 @@ def _of_brief(run: _Run, values: dict[str, Scalar]) -> dict[str, Scalar]:
     drops = _DROPS.search(rest)
     values["protocol"] = "udp" if drops else "tcp"
     figures: dict[str, Scalar] = {
-        "throughput_mbps": arrived(rate, "nuttcp"),
+        "throughput_mbps": measured_rate(rate, "nuttcp"),
         "elapsed_s": seconds,
     }
-    if drops and int(drops[2]) and int(drops[1]) <= int(drops[2]):
-        figures["loss_pct"] = 100 * max(0, int(drops[1])) / int(drops[2])
+    if drops and (loss := lost_pct(float(drops[1]), float(drops[2]))) is not None:
+        figures["loss_pct"] = loss
     if cpu := _TX_RX.search(rest):
         figures["nuttcp_sender_process_cpu_pct"] = float(cpu[1])
         figures["nuttcp_receiver_process_cpu_pct"] = float(cpu[2])
@@ -185,7 +185,7 @@ def _of_brief(run: _Run, values: dict[str, Scalar]) -> dict[str, Scalar]:
 
 
 def _of_sides(run: _Run, values: dict[str, Scalar]) -> dict[str, Scalar]:
-    """Return what `-v` says of both ends; the client's part comes first."""
+    """Return the figures of both ends from `-v`, which prints the client's first."""
     sent, got = run.sides["t"], run.sides["r"]
     sender, receiver = ("local", "remote") if run.order[0] == "t" else ("remote", "local")
     values["direction"] = "send" if sender == "local" else "recv"
@@ -194,15 +194,14 @@ def _of_sides(run: _Run, values: dict[str, Scalar]) -> dict[str, Scalar]:
     for name, key in (("send_size", "buflen"), ("streams", "nstream")):
         if (number := sent.number(key)) is not None:
             values[name] = int(number)
-    drop, packets = got.number("drop"), got.number("pkt")
-    flow = Parts(
+    flow = FlowCounts(
         sender,
         receiver,
         sent=_times(sent.number("rate_Mbps"), sent.number("real_seconds")),
         sent_s=sent.number("real_seconds"),
         arrived=_times(got.number("rate_Mbps"), got.number("real_seconds")),
         arrived_s=got.number("real_seconds"),
-        loss_pct=100 * drop / packets if udp and drop is not None and packets else None,
+        loss_pct=lost_pct(got.number("drop"), got.number("pkt")) if udp else None,
         datagrams=udp,
     )
     flow.refuse_nonsense()

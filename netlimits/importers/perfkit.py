@@ -133,7 +133,7 @@ def _figure(metric: str, value: float, unit: str) -> tuple[str, float]:
 
 
 def _kind(metric: str) -> str:
-    """Return the test that a metric names, such as TCP_STREAM."""
+    """Return the test that a metric's name begins with, such as TCP_STREAM, or ""."""
     for pattern in (_RATE, _TRANSACTIONS, _LATENCY):
         if match := pattern.fullmatch(metric):
             return (match[1] or "").upper()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 AMOUNT = r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGT]?)Bytes?"
-"""An amount: its number, and its letter."""
+"""Pattern of an amount, with groups for its number and its letter."""
 RATE = r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGT]?)(bits|Bytes)/sec"
-"""A rate: its number, its letter, and whether it is of bits or bytes."""
+"""Pattern of a rate, with groups for its number, its letter, and "bits" or "Bytes"."""
 
 DIGITS = 3
-"""Digits of a rate as iperf prints it; -f m, g and t may leave fewer."""
+"""Digits of a rate as iperf prints it; with -f m, g or t there may be fewer."""
 
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
@@ -20,7 +20,10 @@ def amount(number: str, letter: str) -> float:
 
 
 def bytes_in(amounts: Sequence[str], rates: Sequence[str], seconds: float) -> float:
-    """Return bytes by the rate, for `seconds` are rounded, or by an amount with more digits."""
+    """Return the bytes of a line: rate × seconds, or the amount if that has more digits.
+
+    The seconds are rounded, so the printed rate is more precise than the amount per second.
+    """
     if _digits(rates[0]) >= min(DIGITS, _digits(amounts[0])):
         return rate_mbps(*rates) * 1e6 / 8 * seconds
     return amount(*amounts)

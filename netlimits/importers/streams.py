@@ -1,4 +1,4 @@
-"""From the bytes and seconds that each end of a test counted to figures and interim results.
+"""Compute figures and interim results from the bytes and seconds that each end counted.
 
 Where the receiver's count is missing, throughput is missing: what was sent need not have arrived.
 """
@@ -14,15 +14,14 @@ from netlimits.importers.base import SHORT
 from netlimits.model import Scalar
 
 _MORE, _WAITING = 1.1, 2**20
-"""More than this share of what was sent, and these bytes, cannot have arrived."""
-
+"""Data that arrived may exceed what was sent by this factor plus these bytes, not by more."""
 
 _APART = 0.25
-"""Interim results of both ends that end further apart, as a share of the interval, are two rows."""
+"""Interim results of both ends are one row if they end at most this share of an interval apart."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class FlowCounts:
     """The bytes, seconds and losses of one direction; None is unknown."""
 
     sender: str  # "local" (the client's end) or "remote"
@@ -80,7 +79,7 @@ def refuse_short(seconds: float | None, planned: float) -> None:
 def process_cpu(
     local: float | None, remote: float | None, *, server: bool
 ) -> Iterator[tuple[str, float]]:
-    """Yield iperf3's CPU of both ends, as the client knows it, or of a server alone."""
+    """Yield the CPU columns of iperf3's processes: both ends for a client, its own for a server."""
     ends = {"remote": local} if server else {"local": local, "remote": remote}
     for end, used in ends.items():
         if used is not None:
@@ -96,7 +95,8 @@ def lost_pct(lost: float | None, packets: float | None) -> float | None:
     return 100 * max(0.0, lost) / packets
 
 
-def figures_of(flows: Sequence[Parts], tool: str, *, whole: bool = True) -> dict[str, Scalar]:
+def figures_of(flows: Sequence[FlowCounts], tool: str, *, whole: bool = True) -> dict[str, Scalar]:
+    """Return a run's figures; throughput only if `flows` is the `whole` of its directions."""
     figures: dict[str, Scalar] = {}
     rates = [flow.recv_mbps for flow in flows]
     if whole and None not in rates:
@@ -119,7 +119,7 @@ def figures_of(flows: Sequence[Parts], tool: str, *, whole: bool = True) -> dict
     return figures
 
 
-def _of_datagrams(flows: Sequence[Parts]) -> Iterator[tuple[str, Scalar]]:
+def _of_datagrams(flows: Sequence[FlowCounts]) -> Iterator[tuple[str, Scalar]]:
     """Yield the loss over all directions and the highest jitter."""
     if all(flow.loss_pct is not None for flow in flows):
         yield "loss_pct", sum(flow.loss_pct or 0.0 for flow in flows) / len(flows)
@@ -144,7 +144,7 @@ class InterimResult:
     cwnd_bytes: float | None = None
 
     def figures(self, *, whole: bool) -> Iterator[tuple[str, float]]:
-        """Yield its figures; what arrived is the throughput if it is the `whole`."""
+        """Yield columns and values; what arrived in the `whole` test is the throughput too."""
         rate = mbps(self.count, self.seconds) or 0.0
         yield f"{self.end}_{self.way}_throughput_mbps", rate
         if self.way == "recv" and whole:
@@ -176,12 +176,15 @@ class Line:
 
 def flow(
     sender: str, receiver: str, sent: Line | None, got: Line | None, *, udp: bool = False
-) -> Parts:
+) -> FlowCounts:
+    """Return the counts of a flow from the sender's line and the receiver's."""
     jitter, *counted = got.datagrams if got and got.datagrams else (None, None, None)
-    return Parts(
+    if sent and not sent.count and got and got.count:
+        sent = None  # iperf3 3.14 prints 0 for what a server sent over UDP
+    return FlowCounts(
         sender,
         receiver,
-        sent=sent.count or None if sent else None,
+        sent=sent.count if sent else None,
         sent_s=sent.seconds if sent else None,
         arrived=got.count if got else None,
         arrived_s=got.seconds if got else None,
@@ -195,6 +198,7 @@ def flow(
 def timeline(
     lines: Iterable[Line], end: str, *, sends: bool, udp: bool = False
 ) -> list[InterimResult]:
+    """Return the interim results of an end; streams are numbered if there are several."""
     lines = [line for line in lines if line.seconds > 0]
     ids = list(dict.fromkeys(line.stream for line in lines if line.stream != "SUM"))
     places: Counter[str] = Counter()
@@ -223,7 +227,11 @@ def timeline(
 def rows(
     timelines: Sequence[Sequence[InterimResult]], origin: float, *, whole: bool
 ) -> Iterator[Mapping[str, float]]:
-    """Yield the rows of both ends and directions; `whole`: what arrived is the throughput."""
+    """Merge the interim results of both ends and directions into rows, in order of time.
+
+    If there is one direction (`whole`), what arrived is the throughput. Else the throughput is the
+    sum of what both ends received.
+    """
     merged: dict[tuple[int, int, str], dict[str, float]] = {}
     for timeline in sorted(timelines, key=lambda each: each[0].way if each else ""):
         for each in timeline:  # those of receivers come first, since "recv" < "send"

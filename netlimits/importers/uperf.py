@@ -1,7 +1,7 @@
 """uperf's output: the run statistics, the total, and the raw statistics of `-R`.
 
-The master's row is what the client's end handled, the other's what the other end did, which of a
-profile that only writes has arrived. Bytes are printed by 1024, bits by 1000.
+The master's row counts what the client handled. The other rows count what the other end handled,
+which has arrived if the profile only writes. Bytes are printed by 1024, bits by 1000.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import Given, ImportedRun, SourceText, arrived, clean, failed
+from netlimits.importers.base import Given, ImportedRun, SourceText, clean, failed, measured_rate
 from netlimits.model import Scalar
 
 _N = r"(\d{1,15}(?:\.\d{1,9})?)"
@@ -118,14 +118,14 @@ def _figures(run: _Run) -> dict[str, float]:
             operations = done / (end - begin)
     if not figures:
         raise ToolFailure(run.error or "uperf printed no statistics: the run was interrupted")
-    arrived(figures["throughput_mbps"], "uperf")
+    measured_rate(figures["throughput_mbps"], "uperf")
     if operations:
         figures["uperf_operations_per_s"] = operations
     return figures
 
 
 def _series(run: _Run) -> list[tuple[float, int, int]]:
-    """Return the raw counts of the transaction that moved the most bytes."""
+    """Return the raw statistics of the transaction that moved the most bytes."""
     named = {name: rows for name, rows in run.raw.items() if name.startswith("Txn")}
     return max(named.values(), key=lambda rows: rows[-1][1], default=[])
 

@@ -1,4 +1,4 @@
-"""Write the files of a lab: keys, configurations, accounts (and `engineer`), and the hosts file."""
+"""Write the files of a lab: its record, keys, SSH configurations, accounts and hosts file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from netlimits.model import decoding
 from netlimits.model.folder import Folder
 
 _LABS_AT_ONCE = 1000
-"""Retries when another lab's removal deletes the common folder; more mean another error."""
+"""Maximum number of times that other labs' removals may delete the common folder under us."""
 
 _ENGINEER_IDS = range(60600, 60700)  # used by neither adduser nor systemd
 
@@ -128,7 +128,7 @@ def _ssh_config(lab: Lab) -> str:
 
 
 def _accounts(lab: Lab, host: str, engineer: int) -> None:
-    """Write the namespace's passwd, group, shadow, sudoers and hosts for `ip netns exec`."""
+    """Write the files that `ip netns exec` mounts over those of /etc, with a user `engineer`."""
     folder = lab.namespace_files(host)
     _namespace_folder(folder)
     users = [line for line in _lines("/etc/passwd") if not line.startswith(f"{ENGINEER}:")]
@@ -136,7 +136,7 @@ def _accounts(lab: Lab, host: str, engineer: int) -> None:
     home = lab.host_folder(host) / "home"
     users.append(f"{ENGINEER}:x:{engineer}:{engineer}::{home}:/bin/sh")
     groups.append(f"{ENGINEER}:x:{engineer}:")
-    # no password hashes to `*`; unlike `!` it does not lock the account for key logins
+    # `*` matches no password; unlike `!` it does not lock the account for key logins
     shadow = [f"{line.partition(':')[0]}:*:19000:0:99999:7:::" for line in users]
     contents = {
         "passwd": users,
@@ -168,7 +168,7 @@ def _key(path: Path, comment: str) -> None:
 
 
 def _namespace_folder(path: Path) -> None:
-    """Create a folder in NAMESPACE_FILES, which other labs create and, if empty, remove."""
+    """Create a folder in NAMESPACE_FILES, which other labs may create and remove meanwhile."""
     for _ in range(_LABS_AT_ONCE):
         try:
             _folder(NAMESPACE_FILES)
@@ -180,7 +180,7 @@ def _namespace_folder(path: Path) -> None:
 
 
 def _folder(path: Path) -> None:
-    """Create a folder that the hosts' logins can read, whatever the umask."""
+    """Create a folder that the hosts' users can read, whatever the umask."""
     if not path.is_dir():
         path.mkdir()
         path.chmod(0o755)

@@ -1,8 +1,9 @@
 """A program that forwards frames between two taps with a rate, a delay and a loss.
 
-It is run by its path in a lab's switch and imports no module of ours. It enables no offloads on its
-taps, so each frame is delayed, lost and counted individually. Each direction has a queue of QUEUE
-seconds, a transmitter (at the rate, with Ethernet headers as tc counts them) and a wire.
+It is run by its path in the namespace of a lab's switch, and imports no module of ours. It enables
+no offloads on its taps, so each frame is delayed, lost and counted individually. Each direction has
+a queue of QUEUE seconds, a transmitter (whose rate counts Ethernet headers, as tc does) and a wire
+(with the delay and the loss).
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from collections import deque
 from pathlib import Path
 
 QUEUE = 0.05
-"""Seconds of data that a switch's port buffers at its rate."""
+"""Seconds of traffic that the queue holds, as that of a switch's port."""
 
 _LEAST_QUEUE = 16
-"""Frames of the largest size that a queue holds at least."""
+"""Minimum number of largest frames that a queue holds, even at a low rate."""
 
 _LEAST_OF_PACKETS = 100
-"""Frames that the queue of so many packets a second holds at least: as many usual ones."""
+"""Minimum number of frames that a queue holds if packets/s are limited, even at a low limit."""
 
 _TUNSETIFF = 0x400454CA
 _TAP_WITHOUT_HEADER = 0x0002 | 0x1000  # IFF_TAP, IFF_NO_PI
@@ -32,7 +33,7 @@ _LENGTH = 65535 + 18
 _HEADER, _TAG = 14, 4
 _TAGGED = (b"\x81\x00", b"\x88\xa8")
 _TURNS = 64
-"""Frames that are read from one side before the other side is served."""
+"""Maximum number of frames to read from one side before the other side is served."""
 
 
 class Direction:
@@ -61,7 +62,7 @@ class Direction:
         return max(length * self.per_byte, self.per_frame)
 
     def take(self, frame: bytes, now: float) -> None:
-        """Queue and send a frame that arrived, or drop it."""
+        """Schedule the arrival of a frame at the far end, or drop it."""
         if self.mtu:
             header = _HEADER + (_TAG if frame[12:14] in _TAGGED else 0)
             if len(frame) - header > self.mtu:

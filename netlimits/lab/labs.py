@@ -1,9 +1,9 @@
 """Build, inspect and remove labs: test hosts on this machine, joined by two links.
 
 Hosts are network namespaces, which share this machine's kernel and CPUs, or QEMU machines. Each has
-`mgmt0` for SSH and `data0` for experiments. Everything that belongs to a lab carries its name, and
-its folder is created first and removed last: `down` removes what a killed `up` left, even without
-its record.
+`mgmt0` for SSH and `data0` for experiments. Everything of a lab has the lab's name in its own, and
+its folder is created first and removed last. So `down` removes what a killed `up` left, even
+without a record.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Guest", "Lab", "Shape"]
 
 DEFAULT_NAME = "lab"
 DEFAULT_MTU = 8896
-"""The MTU of the published reports: 8192 bytes of data and their headers fit into one packet."""
+"""The MTU of the published reports: 8192 bytes of data fit into one packet with its headers."""
 
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,7}[a-z0-9])?")
 _MTU = (576, 65535)  # what every IPv4 host must accept, and the limit of a veth
@@ -35,7 +35,7 @@ _MTU = (576, 65535)  # what every IPv4 host must accept, and the limit of a veth
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """The current state of one host; `kind` is `namespace`, or accelerator, CPUs and NIC."""
+    """The current state of a host; `kind` is `namespace`, or a machine's accelerator, CPUs, NIC."""
 
     host: str
     kind: str
@@ -48,7 +48,7 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """A host's data link: its shape, if the forwarder `works`, traffic from and to the host."""
+    """A host's data link: its shape, whether it works, and its traffic from and to the host."""
 
     host: str
     shape: Shape | None
@@ -65,9 +65,9 @@ def up(
 ) -> Lab:
     """Build a lab, of machines if `guest` is given, and wait until every host accepts a login.
 
-    Leftovers of an earlier `up` are removed first; on failure and interruption everything is
-    removed again. `say` gets a line before a one-time task that takes long. Raises InputError,
-    LabError.
+    Leftovers of an earlier `up` are removed first. If this fails or is interrupted, everything is
+    removed again. `say` gets a line before each long task that is only needed once. Raises
+    InputError, LabError.
     """
     _check(name, hosts, mtu, guest)
     need_root("building a lab")
@@ -118,7 +118,10 @@ def find(name: str) -> Lab | None:
 
 
 def hosts_file(name: str | None = None) -> Path | None:
-    """Return the hosts file of a lab that is up: the named, the default or the only one."""
+    """Return the hosts file of the lab that is up: `name`, else the default one, else the only one.
+
+    None if there is none. Raises InputError if there are several to choose from.
+    """
     running = [lab for lab in map(find, [name] if name else names()) if lab and _stands(lab)]
     chosen = [lab for lab in running if lab.name == DEFAULT_NAME] or running
     if len(chosen) > 1:
@@ -145,12 +148,15 @@ def status(name: str) -> tuple[HostState, ...]:
 
 
 def shape_link(name: str, host: str, shape: Shape | None) -> None:
-    """Shape the link of a host ("": the only one), or with None undo it. Raises LabError."""
+    """Shape the link of a host, or remove its shape; host "" means the only link.
+
+    Raises InputError, LabError.
+    """
     with locked(name):
         lab = _standing(name)
         host = link.chosen(lab, host)
         if shape:
-            link.shaped(lab, host, shape)
+            link.apply(lab, host, shape)
         else:
             link.clear(lab, host)
 
@@ -217,7 +223,7 @@ def _finished(lab: Lab) -> bool:
 
 
 def _stands(lab: Lab) -> bool:
-    """Return True if a lab is complete and was not lost to a reboot; needs no root."""
+    """Return True if a lab is complete and was not lost by a reboot. Needs no root."""
     return _finished(lab) and all((NAMESPACES / space).exists() for space in lab.spaces)
 
 
@@ -230,7 +236,7 @@ def _healthy(lab: Lab) -> bool:
 
 
 def _free_index() -> int:
-    """Return the first index whose two networks neither another lab nor this machine uses."""
+    """Return the first index whose two networks are used by no lab and not by this machine."""
     labs = {lab.index for lab in map(find, names()) if lab}
     networks = network.known_networks()
     for index in range(256):

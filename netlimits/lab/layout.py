@@ -1,4 +1,4 @@
-"""Names and addresses of a lab, which follow from its name, index and number of hosts.
+"""Names, addresses and paths of a lab, which follow from its name, index and number of hosts.
 
 Addresses are from 198.18.0.0/15, reserved for benchmarks (RFC 2544, section C.2.2). A lab's name
 has at most 9 characters because an interface name has at most 15.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LABS = Path("/var/lib/netlimits/labs")
-"""One folder for each lab."""
+"""The folder with one folder per lab."""
 
 IMAGES = Path("/var/lib/netlimits/images")
 """Kernels and root file systems of machines, created once and shared by all labs."""
@@ -23,19 +23,19 @@ NAMESPACE_FILES = Path("/etc/netns")
 """`ip netns exec NAME` mounts the files of NAMESPACE_FILES/NAME over those of /etc."""
 
 IN_A_LAB = Path("/run/netlimits-lab")
-"""A file that exists only in the private /run of a lab's host."""
+"""A file that exists only in the private /run of a namespace of a lab."""
 
 HOSTS_LIMIT = 64
 SWITCH = "switch"
 DATA_BRIDGE = "switch0"
 """The bridge in the switch that joins the data links of all hosts."""
 MANAGEMENT, DATA = "mgmt0", "data0"
-"""The interfaces in every host."""
+"""The interfaces of every host."""
 MANAGEMENT_LINK, DATA_LINK = 1, 2
-"""Their numbers in link addresses."""
+"""The numbers of these two links in MAC addresses."""
 
 ENGINEER = "engineer"
-"""An unprivileged login, which sudo rejects."""
+"""The unprivileged user of every host."""
 
 SSHD_CONFIG = f"""\
 AuthenticationMethods publickey
@@ -48,7 +48,7 @@ UseDNS no
 MaxStartups 200
 Subsystem sftp internal-sftp
 """
-"""The part of sshd_config that all hosts have in common."""
+"""The common part of every host's sshd_config."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Guest:
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """A lab: `index` selects its networks; hosts are namespaces without a `guest`."""
+    """A lab: `index` selects its networks; without a `guest`, its hosts are namespaces."""
 
     name: str
     index: int
@@ -91,7 +91,7 @@ class Lab:
 
     @property
     def hosts_file(self) -> Path:
-        """The hosts file for `netlimits run --hosts`, which exists once the lab is complete."""
+        """The hosts file for `netlimits run --hosts`; it exists once the lab is complete."""
         return self.folder / "hosts.yaml"
 
     @property
@@ -112,7 +112,7 @@ class Lab:
 
     @property
     def switch(self) -> str:
-        """The namespace with the bridge that joins the data links of machines or of 3+ hosts."""
+        """The namespace with the bridge of the data links, for machines or 3 or more namespaces."""
         return f"nl-{self.name}-{SWITCH}"
 
     @property
@@ -126,7 +126,7 @@ class Lab:
         return self.hosts.index(host) + 1
 
     def namespace(self, host: str) -> str:
-        """Return the host's network namespace, which is also its name for ssh and its hostname."""
+        """Return the host's namespace, which is also its hostname and its name in `ssh_config`."""
         return f"nl-{self.name}-{host}"
 
     def login(self, host: str, user: str = "root") -> str:
@@ -134,11 +134,11 @@ class Lab:
         return self.namespace(host) if user == "root" else f"{self.namespace(host)}-{user}"
 
     def port(self, host: str) -> str:
-        """Return the bridge's port that leads to the host's `mgmt0`."""
+        """Return the port of the management bridge that leads to a namespace's `mgmt0`."""
         return f"{self.bridge}.{self.number(host)}"
 
     def management_port(self, host: str) -> str:
-        """Return the interface in the machines' switch that leads to the host's `mgmt0`."""
+        """Return the tap in the switch's namespace that leads to a machine's `mgmt0`."""
         return f"mgmt{self.number(host)}"
 
     def data_port(self, host: str) -> str:
@@ -159,7 +159,7 @@ class Lab:
         return self.folder / host
 
     def namespace_files(self, host: str) -> Path:
-        """Return the folder of the namespace's own passwd, group, shadow, sudoers, hosts."""
+        """Return the folder of the files that `ip netns exec` mounts over those of /etc."""
         return NAMESPACE_FILES / self.namespace(host)
 
     def etc_hosts(self, host: str) -> list[str]:
@@ -175,12 +175,12 @@ _INTERFACE = re.compile(r"nl-([^.]+)(?:\.[0-9]+)?")
 
 
 def lab_of_namespace(name: str) -> str | None:
-    """Return the lab that a namespace belongs to: `nl-a-b-sender` to `a-b`, not to `a`."""
+    """Return the lab of a namespace, or None: `nl-a-b-sender` belongs to `a-b`, not to `a`."""
     match = _NAMESPACE.fullmatch(name)
     return match[1] if match else None
 
 
 def lab_of_interface(name: str) -> str | None:
-    """Return the lab that an interface of this machine belongs to: a bridge or its port."""
+    """Return the lab of a bridge or port on this machine, or None."""
     match = _INTERFACE.fullmatch(name)
     return match[1] if match else None

@@ -1,7 +1,7 @@
-"""Shape a host's data link outside of the host: a rate, a delay, a loss, or an MTU.
+"""Shape a host's data link outside of the host: a rate, a delay, a loss, packets/s or an MTU.
 
-The host's port is moved to a new bridge, and a forwarder carries frames between that and the
-switch: a link that is not shaped costs nothing.
+The host's port is moved to a new bridge, and a forwarder carries frames between that bridge and the
+switch. So a link without a shape costs nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
 from netlimits.errors import InputError, LabError
 from netlimits.lab import forwarder
 from netlimits.lab.layout import DATA_BRIDGE, Lab
@@ -22,10 +24,25 @@ from netlimits.lab.network import batch, listed, raised
 from netlimits.lab.programs import output, running
 from netlimits.model import decoding
 
+
+class _Packets(msgspec.Struct):
+    packets: int
+
+
+class _Counters(msgspec.Struct):
+    tx: _Packets
+    rx: _Packets
+
+
+class _Interface(msgspec.Struct):
+    ifname: str
+    stats64: _Counters | None = None  # only with `ip -s`
+
+
 _RATE = (8_000, 100_000_000_000)
 _DELAY = (0.0, 10.0)
 _MTU = (68, 65521)
-"""The limits of a tap."""
+"""Smallest and largest MTU of a tap."""
 _PACKETS = (10, 100_000_000)
 _DEADLINE = 20.0
 
@@ -34,8 +51,8 @@ _DEADLINE = 20.0
 class Shape:
     """The properties of a link in each direction; 0 means no limit.
 
-    `rate` in bit/s of Ethernet frames, `delay` in seconds, `loss` from 0 to 1, `packets` in
-    frames/s.
+    `rate` is in bit/s of Ethernet frames, `delay` in seconds, `loss` from 0 to 1, `mtu` in bytes,
+    and `packets` in frames/s.
     """
 
     rate: int = 0
@@ -61,14 +78,17 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Frames that entered and left a shaped link, by the switch's counters."""
+    """Frames that entered and left a shaped link in one direction, as its taps counted."""
 
     sent: int
     carried: int
 
 
 def chosen(lab: Lab, host: str) -> str:
-    """Return the host whose link to shape: `host`, else the first of two. Raises LabError."""
+    """Return the host whose link to shape: `host`, or the first of two hosts.
+
+    Raises LabError if the lab has no link to shape, InputError if `host` is missing or unknown.
+    """
     if lab.guest is None and lab.count == 2:
         raise LabError(
             f"lab {lab.name} has two namespaces, joined by a pair of interfaces without a link "
@@ -76,10 +96,13 @@ def chosen(lab: Lab, host: str) -> str:
         )
     if not host and lab.count > 2:
         raise InputError(f"lab {lab.name} has {lab.count} hosts: name one's link with --host")
+    if host and host not in lab.hosts:
+        raise InputError(f"lab {lab.name} has no host {host}: it has {', '.join(lab.hosts)}")
     return host or lab.hosts[0]
 
 
-def shaped(lab: Lab, host: str, shape: Shape) -> None:
+def apply(lab: Lab, host: str, shape: Shape) -> None:
+    """Shape the host's link instead of its present shape. Raises InputError, LabError."""
     shape.check()
     clear(lab, host)
     _record(lab, host).write_text(json.dumps(asdict(shape)) + "\n")
@@ -107,7 +130,7 @@ def clear(lab: Lab, host: str) -> bool:
         time.sleep(0.01)
     for link in (*_taps(lab, host), _bridge(lab, host)):
         output("ip", "-n", lab.switch, "link", "delete", link, may_fail=True)
-    links = {link["ifname"] for link in listed("-n", lab.switch, "link", "show")}
+    links = {link.ifname for link in listed(list[_Interface], "-n", lab.switch, "link", "show")}
     left = links & {*_taps(lab, host), _bridge(lab, host)}
     if left:
         raise LabError(f"{host}: {', '.join(sorted(left))} of its link cannot be removed")
@@ -117,6 +140,7 @@ def clear(lab: Lab, host: str) -> bool:
 
 
 def shape(lab: Lab, host: str) -> Shape | None:
+    """Return the shape of the host's link, or None. Raises LabError for a damaged record."""
     record = _record(lab, host)
     try:
         return decoding.typed(record.read_bytes(), Shape)
@@ -129,18 +153,24 @@ def shape(lab: Lab, host: str) -> Shape | None:
 
 
 def works(lab: Lab, host: str) -> bool:
+    """Return True if the forwarder of the host's link is running."""
     return running(_pid_file(lab, host), lab.switch) is not None
 
 
 def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
-    """Return the frames of a shaped link from the host and to it. Raises LabError."""
-    shown = listed("-n", lab.switch, "-s", "link", "show")
-    counters = {link["ifname"]: link["stats64"] for link in shown}
-    near, far = (counters[tap] for tap in _taps(lab, host))
+    """Return the traffic of a shaped link from the host, and to the host. Raises LabError."""
+    shown = listed(list[_Interface], "-n", lab.switch, "-s", "link", "show")
+    counters = {link.ifname: link.stats64 for link in shown}
+    near, far = (counters.get(tap) for tap in _taps(lab, host))
+    if near is None or far is None:
+        raise LabError(
+            f"{host}: the taps of its link have no counters in {lab.switch}; remove the shape with "
+            f"`netlimits lab link {lab.name} --host {host} --off`, and shape the link again"
+        )
     # the forwarder receives what the switch transmits on a tap
     return (
-        Traffic(near["tx"]["packets"], far["rx"]["packets"]),
-        Traffic(far["tx"]["packets"], near["rx"]["packets"]),
+        Traffic(near.tx.packets, far.rx.packets),
+        Traffic(far.tx.packets, near.rx.packets),
     )
 
 

@@ -1,4 +1,4 @@
-"""Lock a lab's folder during a command, and the folder of all labs while choosing networks."""
+"""Locks: on a lab's folder during a command, on the folder of all labs to choose networks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from netlimits.lab.layout import LABS
 
 _PATIENCE = 30.0
 _LAB_PATIENCE = 600.0
-"""Seconds; machines may take long to boot."""
+"""Seconds to wait for a lab's lock: machines may take long to boot."""
 
 
 @contextmanager
 def locked(name: str = "") -> Iterator[None]:
-    """Hold the lock of a lab, or the common lock. Raises LabError after a timeout."""
+    """Hold the lock of a lab, or without a name that of all labs. Raises LabError."""
     folder = LABS / name
     descriptor = _held(folder, name)
     try:
@@ -35,7 +35,7 @@ def locked(name: str = "") -> Iterator[None]:
 
 
 def _held(folder: Path, name: str) -> int:
-    """Return a descriptor of the folder, which holds the lock and is inherited by programs."""
+    """Lock the folder; return the descriptor with the lock, which started programs inherit."""
     patience = _LAB_PATIENCE if name else _PATIENCE
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:

@@ -1,16 +1,18 @@
-"""Build the links of a lab with iproute2.
+"""Build the links of a lab of namespaces, and read interfaces and networks with iproute2.
 
-Data never crosses this machine's own network. MAC addresses follow from the lab's index. Interfaces
-have no IPv6 addresses of their own, so idle links carry no packets.
+Data links are not connected to this machine's own network. MAC addresses follow from the lab's
+index. Interfaces create no IPv6 addresses by themselves, so idle links carry no packets.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import json
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
+import msgspec
+
+from netlimits.errors import LabError
 from netlimits.lab.layout import (
     DATA,
     DATA_BRIDGE,
@@ -21,14 +23,36 @@ from netlimits.lab.layout import (
     Lab,
 )
 from netlimits.lab.programs import output
+from netlimits.model import decoding
 
 _IPV6 = Path("/proc/sys/net/ipv6")
 
+Rows = TypeVar("Rows")
 
-def listed(*argv: str, may_fail: bool = False) -> list[dict[str, Any]]:
-    """Return what `ip -j ARGV` prints."""
-    rows: list[dict[str, Any]] = json.loads(output("ip", "-j", *argv, may_fail=may_fail) or "[]")
-    return rows
+
+class _Link(msgspec.Struct):
+    mtu: int
+
+
+class _Address(msgspec.Struct):
+    local: str
+
+
+class _Addresses(msgspec.Struct):
+    addr_info: list[_Address] = []  # msgspec copies it
+
+
+class _Route(msgspec.Struct):
+    dst: str
+
+
+def listed(kind: type[Rows], *argv: str, may_fail: bool = False) -> Rows:
+    """Return the list that `ip -j ARGV` prints, validated against its type. Raises LabError."""
+    printed = output("ip", "-j", *argv, may_fail=may_fail).strip()
+    try:
+        return decoding.typed(printed or "[]", kind)
+    except ValueError as error:
+        raise LabError(f"the output of `ip -j {' '.join(argv)}` is unreadable: {error}") from None
 
 
 def build(lab: Lab) -> None:
@@ -45,8 +69,8 @@ def build(lab: Lab) -> None:
 
 
 def data_mtu(lab: Lab, host: str) -> int | None:
-    links = listed("-n", lab.namespace(host), "link", "show", DATA, may_fail=True)
-    return next((link["mtu"] for link in links), None)
+    links = listed(list[_Link], "-n", lab.namespace(host), "link", "show", DATA, may_fail=True)
+    return next((link.mtu for link in links), None)
 
 
 def namespaces() -> list[str]:
@@ -58,14 +82,17 @@ def interfaces() -> list[str]:
 
 
 def known_networks() -> list[ipaddress.IPv4Network]:
-    """Return this machine's networks up to the size of a /24: wider routes do not conflict."""
-    networks = []
-    for link in listed("-4", "address"):
-        networks += [ipaddress.ip_network(a["local"]) for a in link.get("addr_info", ())]
-    for route in listed("-4", "route", "show", "table", "all"):
-        if route["dst"] != "default":
-            networks.append(ipaddress.ip_network(route["dst"], strict=False))
-    return [n for n in networks if isinstance(n, ipaddress.IPv4Network) and n.prefixlen >= 24]
+    """Return this machine's networks of at most a /24: wider routes do not conflict.
+
+    Raises LabError.
+    """
+    texts = [a.local for link in listed(list[_Addresses], "-4", "address") for a in link.addr_info]
+    texts += [route.dst for route in listed(list[_Route], "-4", "route", "show", "table", "all")]
+    try:
+        networks = [ipaddress.IPv4Network(t, strict=False) for t in texts if t != "default"]
+    except ValueError as error:
+        raise LabError(f"this machine's networks cannot be read: {error}") from None
+    return [network for network in networks if network.prefixlen >= 24]
 
 
 def _management(lab: Lab) -> list[str]:
@@ -118,11 +145,12 @@ def _addresses(lab: Lab, host: str) -> list[str]:
 
 
 def raised(interface: str) -> list[str]:
-    """Return `ip` commands that bring up an interface, without an IPv6 address of its own."""
+    """Return the lines of `ip -batch` that bring up an interface, without an IPv6 address."""
     quiet = [f"link set {interface} addrgenmode none"] if _IPV6.exists() else []
     return [*quiet, f"link set {interface} up"]
 
 
 def batch(lines: list[str], space: str = "") -> None:
+    """Run lines of `ip -batch`, in the namespace `space` if given. Raises LabError."""
     where = ("-n", space) if space else ()
     output("ip", *where, "-batch", "-", stdin="\n".join(lines) + "\n")

@@ -11,21 +11,36 @@ from netlimits.errors import LabError, one_line
 from netlimits.lab.layout import IN_A_LAB, NAMESPACES
 
 _PACKAGES = {
-    "ip": "iproute2",
-    "sshd": "openssh-server",
-    "ssh": "openssh-client",
-    "ssh-keygen": "openssh-client",
-    "unshare": "util-linux",
-    "qemu-system-x86_64": "qemu-system-x86",
-    "mksquashfs": "squashfs-tools",
+    "apt-cache": "apt",
+    "apt-get": "apt",
+    "awk": "mawk",
     "busybox": "busybox-static",
     "depmod": "kmod",
+    "dpkg-deb": "dpkg",
+    "dpkg-query": "dpkg",
+    "getconf": "libc-bin",
+    "ip": "iproute2",
+    "ldd": "libc-bin",
+    "mksquashfs": "squashfs-tools",
     "modprobe": "kmod",
+    "netserver": "netperf",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "setpriv": "util-linux",
+    "sh": "dash",
+    "ss": "iproute2",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "sshd": "openssh-server",
+    "sysctl": "procps",
+    "taskset": "util-linux",
+    "tc": "iproute2",
+    "timeout": "coreutils",
+    "umount": "mount",
 }
 """Program -> its Debian package, where that has another name."""
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""A user's PATH may lack the sbin folders, also under sudo."""
+"""PATH for programs: a user's may lack the sbin folders, even under sudo."""
 
 _DEADLINE = 20.0
 
@@ -58,10 +73,10 @@ def output(
     deadline: float = _DEADLINE,
     label: str = "",
 ) -> str:
-    """Run a program and return its output. Raises LabError; `label` replaces a long command.
+    """Run a program and return its output. Raises LabError, in which `label` names the program.
 
-    The program inherits the lock, so no other command touches the lab before it has ended, even if
-    we are killed. It runs in a new session, so that only we receive Ctrl-C.
+    The program inherits the lab's lock, so that no other command touches the lab before it ends,
+    even if we are killed. It runs in a new session, so that it does not receive Ctrl-C.
     """
     command = [program(argv[0]), *argv[1:]]
     name = label or f"`{' '.join(argv)}`"
@@ -86,7 +101,7 @@ def output(
 
 
 def running(file: Path, space: str) -> int | None:
-    """Return the process id in a file, None unless the process is in the network namespace."""
+    """Return the process id in a file if that process runs in the network namespace, else None."""
     try:
         pid = int(file.read_text())
         own = Path(f"/proc/{pid}/ns/net").stat()

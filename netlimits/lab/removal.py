@@ -1,4 +1,4 @@
-"""Remove a lab, complete or not, by its name; its folder goes last, so it can be repeated."""
+"""Remove a lab by its name, complete or not. Its folder goes last, so a removal can be repeated."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _DEADLINE = 60.0
 
 
 def leftovers() -> set[str]:
+    """Return the names of all labs of which anything is there, complete or not."""
     names = {lab_of_namespace(space) for space in namespaces()}
     names |= {lab_of_namespace(folder.name) for folder in _entries(NAMESPACE_FILES)}
     names |= {folder.name for folder in _entries(LABS)}
@@ -27,14 +28,17 @@ def leftovers() -> set[str]:
 
 
 def remove(name: str, keep_folder: bool = False) -> bool:
-    """Remove everything of a lab (`keep_folder`: empty it); return True if there was anything."""
+    """Remove everything of a lab; return True if there was anything.
+
+    If `keep_folder`, the lab's folder is only emptied. Raises LabError.
+    """
     spaces = [space for space in namespaces() if lab_of_namespace(space) == name]
     folders = [LABS / name]
     folders += [f for f in _entries(NAMESPACE_FILES) if lab_of_namespace(f.name) == name]
     folders = [folder for folder in folders if folder.exists()]
     empty = folders == [LABS / name] and not any((LABS / name).iterdir())
     if not spaces and (not folders or empty):
-        return False  # an interface with a lab's name alone belongs to somebody else
+        return False  # an interface alone, whatever its name, is not a lab's
     links = [link for link in interfaces() if lab_of_interface(link) == name]
     _end_processes(spaces)
     for link in sorted(links, reverse=True):  # ports before their bridge
@@ -52,7 +56,7 @@ def remove(name: str, keep_folder: bool = False) -> bool:
 
 
 def _entries(folder: Path) -> list[Path]:
-    """List a folder, which another lab's removal may delete at any time."""
+    """Return a folder's entries; another lab's removal may delete the folder at any time."""
     with suppress(OSError):
         return [*folder.iterdir()]
     return []

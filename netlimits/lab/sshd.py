@@ -1,7 +1,7 @@
-"""Start an sshd for each namespace.
+"""Start an sshd in each namespace, and check SSH servers.
 
-It gets a private /run: sshd needs /run/sshd, and hosts keep their notes under /run. Start-up files
-of root's shell are masked, since they would use CPU time during measurements.
+Each sshd gets a private /run: it needs /run/sshd, and hosts keep their notes under /run. The
+start-up files of root's shell are hidden, since they would use CPU time during measurements.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ def _start(lab: Lab, host: str, daemon: str) -> None:
 
 
 def ssh(lab: Lab, host: str) -> tuple[str, ...]:
-    """Return the command of a login that does nothing, and is killed when we are."""
+    """Return the command that logs in and does nothing; the kernel kills it when we end."""
     words = ("-F", str(lab.ssh_config), lab.login(host), "true")
     return "setpriv", "--pdeathsig", "KILL", program("ssh"), *words
 
 
 def speaks(address: str, patience: float = 1.0) -> bool:
-    """Return True if an SSH server answers within `patience` seconds."""
+    """Return True if an SSH server answers; it has `patience` seconds, at least 1 to connect."""
     try:
         with socket.create_connection((address, 22), max(1.0, patience)) as sock:
             sock.settimeout(patience)

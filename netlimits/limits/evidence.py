@@ -94,7 +94,7 @@ def _judged(campaign: Campaign, run: int | None) -> pd.DataFrame:
     """Return a campaign's runs to judge, with all columns; a large one is not read whole."""
     if not campaign.large:
         return sample(frames.usable(campaign.frame()), run)
-    chosen = sample(frames.usable(campaign.frame(frames.TELLING, coded=True)), run)
+    chosen = sample(frames.usable(campaign.frame(frames.RUN_COLUMNS, coded=True)), run)
     table = campaign.attempts(chosen)
     if "runs" in chosen.attrs:
         table.attrs["runs"] = chosen.attrs["runs"]

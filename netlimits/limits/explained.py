@@ -59,7 +59,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     rows = {index: of_run(run) for index, run in evidence.items()}
     factors = _identifying(frame)
     every = attempts.with_outcome(
-        results if isinstance(results, pd.DataFrame) else results.frame(frames.TELLING)
+        results if isinstance(results, pd.DataFrame) else results.frame(frames.RUN_COLUMNS)
     )
     bad = every[every["status"] != "ok"] if "status" in every.columns else every[:0]
     marked, direction = _profiled(results), frames.direction(frame)
@@ -93,7 +93,7 @@ def _profiled(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     if isinstance(results, pd.DataFrame):
         return sentences.runs(results)
     has_profiles = "profile" in results.experiment.around
-    return sentences.runs(results.frame(None if has_profiles else frames.TELLING))
+    return sentences.runs(results.frame(None if has_profiles else frames.RUN_COLUMNS))
 
 
 def _ok_runs(part: pd.DataFrame, judged: int) -> int:
@@ -160,7 +160,7 @@ def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
     by_config, by_index = _limits(results)
     if by_index:
         return pd.Series(by_index, name=frames.LIMITED_BY, dtype=object)
-    runs = results if isinstance(results, pd.DataFrame) else results.frame(frames.TELLING)
+    runs = results if isinstance(results, pd.DataFrame) else results.frame(frames.RUN_COLUMNS)
     return with_limits(frames.usable(runs), by_config)
 
 

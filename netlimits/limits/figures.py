@@ -81,8 +81,8 @@ class RunFigures:
     of_file: bool = False
 
     def figure(self, column: str) -> float | None:
-        """Return a figure, else the tool's own figure for it; None if both are missing."""
-        names = (column, *(prefix + column for prefix in tools.OWN))
+        """Return a figure, else a tool's own figure of that name; None if both are missing."""
+        names = (column, *(prefix + column for prefix in tools.COLUMN_PREFIXES))
         return next((value for name in names if (value := self.own(name)) is not None), None)
 
     def own(self, column: str) -> float | None:

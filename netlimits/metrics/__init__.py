@@ -51,7 +51,7 @@ COVERED_NOTED = 90.0
 """Percent of a run's time below which a throughput measured over part of it gets a note."""
 
 HEADLINES = ("throughput", "transaction_rate")
-"""The main result of a run."""
+"""The metrics that are a run's main result."""
 
 IDENTITY: Mapping[str, str] = {
     "run": "The run's number in the plan, from 1.",
@@ -132,7 +132,7 @@ def metric(name: str) -> Metric:
 
 
 def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
-    """Return column -> metric for the columns that hold a tool's own figure, tool after tool."""
+    """Return column -> metric for the columns that hold a tool's own figure, grouped by tool."""
     by_tool: dict[str, list[str]] = {}
     for name in map(str, columns):
         if (prefix := _prefix(name)) and name.removeprefix(prefix) in _COLUMNS:

@@ -1,4 +1,4 @@
-"""A user's own metrics, which METRICS does not have; a name means one metric in a process."""
+"""Metrics that a user declares in addition to METRICS, for the life of the process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ _declared: dict[str, Metric] = {}
 
 
 def declare(quantity: Metric) -> Metric:
-    """Add a metric, or replace the one of this name. Raises InputError if METRICS has it."""
+    """Add a metric to the user's own, or replace the one of this name.
+
+    Args:
+        quantity: The metric. One that is in METRICS is returned as it is.
+
+    Raises:
+        InputError: A field is invalid, or another metric has this name or column.
+    """
     if quantity in METRICS:
         return quantity
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", quantity.name):

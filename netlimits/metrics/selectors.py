@@ -80,7 +80,10 @@ _TEXT = re.compile(
 
 
 def column(selector: str) -> str:
-    """Return the column of a selector. Those of THROUGHPUT and SD depend on netperf's output."""
+    """Return the column of a selector.
+
+    THROUGHPUT, LOCAL_SD and REMOTE_SD have no unit here: their units depend on the test.
+    """
     if selector in _COLUMNS:
         return _COLUMNS[selector]
     for pattern, name in _PATTERNS:

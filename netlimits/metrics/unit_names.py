@@ -1,4 +1,4 @@
-"""Units as people write them, and how many of one are in another."""
+"""Units as people write them, and the factors between them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from netlimits.errors import InputError
 
-Known = tuple[str, float]
-"""A dimension, and how many of its base unit the unit is."""
+Unit = tuple[str, float]
+"""A unit's dimension, and its size in the base unit of that dimension."""
 
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
@@ -17,7 +17,7 @@ _PREFIXED = re.compile(
     r"(?P<unit>bits?|b|bytes?|Bytes?|B|p|packets?|pkts?|Hz)"
     r"(?P<per>/s|/sec|/second|ps|_per_s|_per_sec|_per_second|)"
 )
-_WORDS: Mapping[str, Known] = {
+_WORDS: Mapping[str, Unit] = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("time", 1.0)),
     **dict.fromkeys(("ms", "msec", "msecs", "millisecond", "milliseconds"), ("time", 1e-3)),
     **dict.fromkeys(("us", "µs", "μs", "usec", "usecs", "microseconds"), ("time", 1e-6)),
@@ -29,7 +29,7 @@ _WORDS: Mapping[str, Known] = {
 
 
 def factor(written: str, into: str) -> float:
-    """Return the number by which a figure in one unit is multiplied to get it in another."""
+    """Return the factor that converts a figure from one unit to another. Raises InputError."""
     if written == into:
         return 1.0
     own, other = known(written), known(into)
@@ -40,7 +40,7 @@ def factor(written: str, into: str) -> float:
     return float(f"{own[1] / other[1]:.12g}")
 
 
-def known(written: str) -> Known | None:
+def known(written: str) -> Unit | None:
     """Return the dimension and the size of a unit, None if it is unknown."""
     if written in _WORDS:
         return _WORDS[written]
@@ -59,7 +59,10 @@ def known(written: str) -> Known | None:
 
 
 def in_name(name: str, into: str) -> str:
-    """Return the unit in a column's name, "" if none fits `into`; several are an InputError."""
+    """Return the unit in a column's name, "" if none has the dimension of `into`.
+
+    Raises InputError if the name contains several.
+    """
     target = known(into)
     if target is None:
         return ""

@@ -8,7 +8,7 @@ a `Measurement`. The archive keeps one `Record` for each attempt at a run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -109,7 +109,8 @@ class Run:
     """A row of the plan: the `number`-th run (from 1), in `block` (from 1).
 
     `config` identifies its configuration: a hash of `values` that ignores their order. `profiled`
-    is true for a run that records a profile and counts for nothing else; None where no run does.
+    is true for a run that records a profile and counts for nothing else. It is None if the
+    experiment records no profiles.
     """
 
     number: int
@@ -125,14 +126,13 @@ class ServerAddress:
 
     address: str
     port: int
-    extra: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     """A constant bit rate: `rate` of user data and `frame_rate` of its Ethernet frames, in bit/s.
 
-    A run that differs from `rate` by more than `tolerance_pct` is invalid.
+    A run whose rate differs from `rate` by more than `tolerance_pct` is invalid.
     """
 
     rate: float
@@ -177,8 +177,8 @@ class Bulk:
 class Around:
     """The options of a configuration that apply to every tool.
 
-    `streams` is the number of clients for each server. Without a `family` the data takes the IP
-    version of the hosts' data addresses. `search` is that of which a run is a trial.
+    `streams` is the number of clients for each server. Without a `family`, the data uses the IP
+    version of the hosts' data addresses. `search` is set if the run is a trial of a search.
     """
 
     streams: int = 1
@@ -190,8 +190,8 @@ class Around:
     profile: Profiling | None = None
 
     @property
-    def beyond(self) -> int:
-        """Seconds that a run takes in addition to its tool's own."""
+    def extra_seconds(self) -> int:
+        """Seconds by which a run is longer than its tool's measurement."""
         return self.bulk.lead + self.bulk.tail if self.bulk else 0
 
 
@@ -199,7 +199,7 @@ class Around:
 class Setup:
     """A resolved configuration: its settings, its tool and the tool's options.
 
-    No value contains `${…}` any more. `settings` holds those alone that this configuration makes.
+    No value contains `${…}` any more. `settings` holds only those that this configuration applies.
     """
 
     tool: str

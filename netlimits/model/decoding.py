@@ -2,7 +2,8 @@
 
 msgspec validates exact types: `true` is no number and `1.0` no integer. `parsed` falls back to the
 standard library for what it rejects but json.dumps writes: NaN, Infinity and single surrogates.
-Archives are parsed before they are validated: msgspec alone would skip keys that types do not name.
+Data is parsed before it is validated: msgspec's typed decoder does not check the content of keys
+that the type does not name.
 """
 
 from __future__ import annotations
@@ -81,9 +82,10 @@ def parsed(data: bytes | str) -> Any:
 _QUICK = msgspec.json.Decoder()
 
 _KNOWN: set[Any] = set()
+"""Types that msgspec has converted to."""
 _FIRST_USE = Lock()
-"""Types that msgspec has inspected. If two threads convert to the same type for the first time at
-once, the process sometimes dies by a signal (msgspec 0.22), so first uses are serialized."""
+"""Serializes the first conversion to each type. If two threads convert to a type for the first time
+at once, the process sometimes dies by a signal (msgspec 0.22)."""
 
 
 def _converted(value: Any, kind: Any) -> Any:
@@ -97,8 +99,8 @@ def _converted(value: Any, kind: Any) -> Any:
             _KNOWN.add(kind)
 
 
-def interface(value: str) -> bool:
-    """Return True if a text is an InterfaceName."""
+def is_interface_name(value: str) -> bool:
+    """Return True if a text is a valid InterfaceName."""
     return (
         0 < len(value.encode("utf-8", "replace")) < 16
         and not value.startswith("-")
@@ -121,7 +123,7 @@ def _file_path(value: str) -> bool:
 
 
 _RULES: Mapping[type[str], Callable[[str], bool]] = {
-    InterfaceName: interface,
+    InterfaceName: is_interface_name,
     LoginName: _login,
     IpAddress: _address,
     FilePath: _file_path,
@@ -130,5 +132,5 @@ _RULES: Mapping[type[str], Callable[[str], bool]] = {
 
 def _by_rule(kind: type[Any], value: Any) -> Any:
     if not isinstance(value, str) or not _RULES[kind](value):
-        raise ValueError(f"is no {kind.__name__.lower()}")
+        raise ValueError(f"is not a valid {kind.__name__}")
     return kind(value)

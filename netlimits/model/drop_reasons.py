@@ -31,8 +31,8 @@ NO_LOSS = {
 }
 """Reasons for which no data is lost: a socket that ends, data that came twice or was merged."""
 
-TOGETHER = "of all network namespaces together"
-"""What `dropped_where` ends with if drops of other namespaces could not be left out."""
+ALL_NAMESPACES = "of all network namespaces together"
+"""The end of `dropped_where` if it includes drops of other namespaces."""
 
 
 def cause(reason: str) -> str:

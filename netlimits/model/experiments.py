@@ -114,6 +114,7 @@ class Experiment:
     mesh: Mesh | None = None
 
     def ends_of(self, values: Values) -> Ends:
+        """Return the roles of the client and of the servers in one configuration."""
         if self.mesh:
             sender, receiver = (str(values[end]) for end in (Mesh.SENDER, Mesh.RECEIVER))
             return {"local": (sender,), "remote": (receiver,)}
@@ -121,10 +122,12 @@ class Experiment:
 
     @property
     def searched(self) -> str:
+        """The factor whose highest value is searched, "" without a search."""
         return str(self.around.get("search", {}).get("of", ""))
 
     @property
     def derived(self) -> frozenset[str]:
+        """The names of all derived values, on any side."""
         return frozenset(name for side in self.sides.values() or [self] for name in side.derive)
 
     def side_of(self, values: Values) -> Experiment:
@@ -143,7 +146,7 @@ class Experiment:
     def ends(self) -> Ends:
         """The roles of the client and of the servers: by default the first role and the last.
 
-        Of a duet those of its first side, of a mesh those of its first pair.
+        A duet returns the roles of its first side, and a mesh those of its first pair.
         """
         if self.mesh:
             sender, receiver = self.mesh.pairs[0]

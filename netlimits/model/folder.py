@@ -29,7 +29,7 @@ _LIMITS = {".json": 64 * 2**20, ".yaml": 64 * 2**20}
 class Folder:
     """A folder with untrusted content; names in it are relative, such as `raw/000001-1`.
 
-    Every method raises OSError, whose `strerror` says what is wrong with the name.
+    Methods raise OSError, whose `strerror` says what is wrong with the name.
     """
 
     path: Path
@@ -43,9 +43,7 @@ class Folder:
             about = os.fstat(number)
             _refuse_strange(about, name)
             if flags & (os.O_WRONLY | os.O_RDWR) and about.st_nlink != 1:
-                raise OSError(
-                    errno.EMLINK, "is a file with a second name elsewhere (a hard link)", name
-                )
+                raise OSError(errno.EMLINK, "has a second name elsewhere (a hard link)", name)
         except BaseException:
             os.close(number)
             raise
@@ -119,7 +117,10 @@ class Folder:
 
     @contextmanager
     def _within(self, name: str) -> Iterator[tuple[int, str]]:
-        """Yield a descriptor of the folder of `name`, and its last part; no link is followed."""
+        """Yield a descriptor of the folder that contains `name`, and the last part of `name`.
+
+        If `name` ends with `/.`, the folder is `name` itself. No link is followed.
+        """
         *steps, last = PurePosixPath(name).parts if not name.endswith("/.") else (*name.split("/"),)
         if (not steps and not last) or ".." in (*steps, last) or name.startswith("/"):
             raise OSError(errno.EINVAL, "is no name in a folder", name)
@@ -143,6 +144,6 @@ class Folder:
 
 def _refuse_strange(about: os.stat_result, name: str) -> None:
     if stat.S_ISLNK(about.st_mode):
-        raise OSError(errno.ELOOP, "is a link, and nothing is opened through one here", name)
+        raise OSError(errno.ELOOP, "is a link, which is not followed here", name)
     if not stat.S_ISREG(about.st_mode):
         raise OSError(errno.EINVAL, "is no regular file", name)

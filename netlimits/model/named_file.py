@@ -12,7 +12,10 @@ QUICK = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def read_all(path: Path, limit: int) -> bytes:
-    """Return all bytes of a file, b"" for /dev/null. Raises OSError for more than `limit`."""
+    """Return all bytes of a file. Raises OSError for more than `limit`.
+
+    /dev/null and the files of /proc count as empty.
+    """
     if str(path) == os.devnull:
         return b""
     try:
@@ -27,7 +30,10 @@ def read_all(path: Path, limit: int) -> bytes:
 
 
 def read_at_most(path: Path, limit: int) -> bytes:
-    """Return at most `limit + 1` bytes. Raises OSError for what is no file, or empty (/proc)."""
+    """Return the first `limit + 1` bytes: the last one shows that the file is larger than `limit`.
+
+    Raises OSError for an empty file, such as those in /proc, and for anything but a regular file.
+    """
     _refuse(path.stat(), path)  # opening a pipe or device could already have an effect
     number = os.open(path, os.O_RDONLY | QUICK)
     with os.fdopen(number, "rb") as file:

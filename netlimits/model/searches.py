@@ -14,7 +14,7 @@ OF, LOAD, TRIALS, MISSED, WHY = (
     "search_why",
 )
 """Columns of a trial: the factor that is searched, its value, the trials that decide a load, by
-how many percent the worst bound was missed (0 if the load held), and which bound that was."""
+how many percent the trial missed its worst bound (0 if the load held), and that bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Search:
         load: The load of this configuration.
         low: The lowest load.
         high: The highest load.
-        loss_pct: The highest loss, None if it was not given: then none, where it is measured.
+        loss_pct: The highest loss. None (not given) allows no loss, if the tool reports it.
         latency_us: Column of a latency -> its bound in µs.
         width: The relative distance of the highest load that holds from the lowest that does not.
         trials: Number of trials whose majority decides a load.
@@ -53,9 +53,9 @@ class SearchTrial:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The highest load that held and the lowest above it that did not; None if there is none.
+    """The highest load that held, and the lowest that did not; None if there is none.
 
-    `why` is what the latter missed.
+    `why` names the bound that the trials at `missed` exceeded most often.
     """
 
     held: float | None
@@ -66,7 +66,7 @@ class Bounds:
 def counted(attempts: Iterable[tuple[float, str, float | None, str]]) -> Iterator[SearchTrial]:
     """Yield the trials that count, from the (load, status, missed share, reason) of all runs.
 
-    A run without figures is done again. If it fails twice in a row, the load did not hold: an
+    A run without figures is repeated. If it fails twice in a row, the load did not hold: an
     overloaded path may cut off the tool's own control connection.
     """
     failed: float | None = None
@@ -82,7 +82,7 @@ def counted(attempts: Iterable[tuple[float, str, float | None, str]]) -> Iterato
 
 
 def bounds(trials: Iterable[SearchTrial], decides: int) -> Bounds:
-    """Return what the trials say if the majority of `decides` trials decides a load."""
+    """Return the bounds that the trials give, if a majority of `decides` trials decides a load."""
     by_load: defaultdict[float, list[SearchTrial]] = defaultdict(list)
     for trial in trials:
         by_load[trial.load].append(trial)

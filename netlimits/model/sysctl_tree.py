@@ -46,7 +46,8 @@ my $tree = sub {
 """A Perl equivalent: `$tree->("/proc/sys/net")` appends to `@lines` what READ prints.
 
 The second argument filters names: it gets a folder and the names in it. POSIX's calls take a third
-of the time of `open` and `sysread`; the kernel clears a buffer of the size that is asked for.
+of the time of `open` and `sysread`. A small buffer is tried first, since the kernel clears one of
+the requested size.
 """
 
 PASSING = re.compile(
@@ -62,7 +63,7 @@ def read() -> Command:
 
 
 def values(printed: str) -> dict[str, str]:
-    """Parse it into name -> value; a dot in an interface's name becomes a slash, as in `sysctl`."""
+    """Parse READ's output into name -> value; as in sysctl(8), interface names have / for a dot."""
     return {
         match["path"].translate(_DOTS): match["value"]
         for match in map(_LINE.match, printed.splitlines())

@@ -18,12 +18,11 @@ from netlimits.tables import summaries
 
 AT_MOST = 5
 CONTRASTS_AT_MOST = 3
-"""Maximum number of sentences on contrasts; the tables have all."""
+"""Maximum number of sentences on contrasts; the tables have them all."""
 PLACES_AT_MOST = 4
-"""Maximum number of configurations with a ratio each; of more only minimum and maximum are given.
-"""
+"""Maximum number of configurations whose ratios are all given; of more, only the extremes."""
 NAMED_AT_MOST = 2
-"""Maximum number of configurations of a class that are named; more are counted."""
+"""Maximum number of configurations that are named for a limit; of more, only the number."""
 UNDETERMINED, PROVEN, REFUTED, OPEN = "undetermined", "proven", "refuted", "open"
 
 
@@ -35,7 +34,10 @@ def answers(
     sides: Sequence[Answer] = (),
     sizes: Sequence[Answer] = (),
 ) -> list[Answer]:
-    """Return the sizes and the contrast (a duet's `sides` replace both), the limits, the cost."""
+    """Return sentences on sizes, contrasts, limits and cost, in this order.
+
+    The `sides` of a duet replace those on sizes and contrasts.
+    """
     contrast = list(sides) or [*sizes, *_contrast(summaries)]
     limits = [] if explained is None else list(limited(explained, derived, folder))
     costs = list(_costs(summaries[:1], has_contrast=bool(contrast)))
@@ -45,9 +47,10 @@ def answers(
 
 
 def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> Iterator[Answer]:
+    """Yield a sentence on what limited the runs, unless no run has an explanation."""
     keys = list(explained.columns[: list(explained.columns).index("class")])
     keys = [key for key in keys if key not in derived]
-    names = list(pooling.left_out(explained, [], keys))
+    names = list(pooling.differing_factors(explained, [], keys))
     named = explained["class"] != UNDETERMINED
     decided = explained[named & ~explained["state"].isin([REFUTED, OPEN])]
     proven = decided[decided["state"] == PROVEN]
@@ -84,7 +87,11 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
 def regimes_of(
     report: Sequence[Mapping[str, Any]], read: Callable[[], pd.DataFrame]
 ) -> list[Answer]:
-    told = []
+    """Return a sentence for each chart `packet_rate` on the sizes at which packets or bytes limit.
+
+    `read` returns the runs. It is called only if there is such a chart.
+    """
+    sentences = []
     for entry in report:
         if entry.get("chart") != "packet_rate":
             continue
@@ -102,8 +109,8 @@ def regimes_of(
                 clauses.append(f"bytes limit the throughput of sends from {since} on")
             if clauses:
                 text = "; ".join(clauses)
-                told.append(Answer(f"{text[:1].upper()}{text[1:]}."))
-    return told
+                sentences.append(Answer(f"{text[:1].upper()}{text[1:]}."))
+    return sentences
 
 
 def _bytes(size: float, interval: tuple[float, float]) -> str:
@@ -123,8 +130,10 @@ def _contrast(summaries: Sequence[pd.DataFrame]) -> list[Answer]:
             for contrast in gains["contrast"].unique()
             for name in names
         )
-        told = [part for part in each if not part.empty][:CONTRASTS_AT_MOST]
-        return [Answer(_gain(metric(str(part["metric"].iloc[0])), part, summary)) for part in told]
+        sentences = [part for part in each if not part.empty][:CONTRASTS_AT_MOST]
+        return [
+            Answer(_gain(metric(str(part["metric"].iloc[0])), part, summary)) for part in sentences
+        ]
     return []
 
 
@@ -133,7 +142,7 @@ def _gain(of: Metric, gains: pd.DataFrame, summary: pd.DataFrame) -> str:
     keys = [
         key
         for key in summary.attrs["factors"]
-        if not _compared(gains, key) and _tells(gains, key, summary)
+        if not _compared(gains, key) and _distinguishes(gains, key, summary)
     ]
     factors = {key: summary.attrs["factors"][key] for key in keys}
     several = len(gains) > PLACES_AT_MOST
@@ -152,7 +161,7 @@ def _compared(gains: pd.DataFrame, key: str) -> bool:
     return bool(gains[key].map(lambda value: " over " in str(value)).all())
 
 
-def _tells(gains: pd.DataFrame, key: str, summary: pd.DataFrame) -> bool:
+def _distinguishes(gains: pd.DataFrame, key: str, summary: pd.DataFrame) -> bool:
     means = summary[summary["statistic"] == "mean"]
     return bool(gains[key].nunique() > 1 or means[key].nunique() > 1)
 

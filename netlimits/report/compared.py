@@ -19,12 +19,16 @@ from netlimits.report.figures import exhibit, inline
 from netlimits.report.page import Answer, Exhibit, Page, Rows
 
 ANSWERS = 3
-"""Maximum number of rows that become sentences; the table has all."""
+"""Maximum number of rows that become sentences; the table has them all."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison to show; `campaigns` are by name, which is "" for a single one."""
+    """A comparison to show.
+
+    `campaigns` maps names to campaigns; a single campaign has the name "". `shown` is the table as
+    displayed, `hosts` are the differences between hosts.
+    """
 
     title: str
     table: pd.DataFrame
@@ -116,7 +120,7 @@ def _summary(
 
 
 def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterator[Answer]:
-    """Yield sentences on rows that are worse, then on better ones, then on the rest."""
+    """Yield sentences on bad verdicts, then on differing and better ones, and a tally of others."""
     rows = table.to_dict("records")
     order = (
         *(*verdicts.BAD, verdicts.DIFFER),

@@ -1,6 +1,6 @@
-"""The contents of a campaign's folder for the page: hosts, changes, failures, commands, repetition.
+"""The contents of a campaign's folder for the page: hosts, changes, failures and commands.
 
-The folder may come from anybody: what does not have the expected shape is left out or shown as is.
+The folder may come from anybody: data of an unexpected shape is left out or shown as is.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from netlimits.report.page import Change, Failure, HostFacts, Rows, TakenStep
 
 REASONS = 50
 RUNS = 12
-"""Maximum number of reasons in the list, and of runs named with each."""
+"""Maximum number of reasons in the list of failures, and of runs named for each."""
 
-_THERE = "hosts-against.yaml"
+_AGAINST_HOSTS = "hosts-against.yaml"
 FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "Kernel": (("kernel",),),
     "Distribution": (("distribution", "PRETTY_NAME"),),
@@ -49,7 +49,7 @@ FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "Congestion control": (("sysctls", "net.ipv4.tcp_congestion_control"),),
     "Tools": (("ethtool",), ("iproute2",)),
 }
-"""Row -> where its values are among the facts."""
+"""Row of the table of hosts -> paths of its values in the facts."""
 
 
 ATTEMPT = ("run", "attempt", "status", "reason", "started", "duration_s")
@@ -65,7 +65,7 @@ def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
     if running := state["running"]:
         rows.append(("Running", f"run {running['run']} is under way, by {running['by']}"))
     if len(times):
-        # a run that was cut off has no end, so its start counts
+        # an interrupted run has no known end, so its start counts
         lasted = attempts["duration_s"].astype(float).reindex(times.index).fillna(0.0)
         last = (times + pd.to_timedelta(lasted, unit="s")).max()
         rows.append(("Measured", f"{_utc(times.min().timestamp())} to {_utc(last.timestamp())}"))
@@ -83,6 +83,7 @@ def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
 
 
 def failures(attempts: pd.DataFrame) -> tuple[list[Failure], int]:
+    """Return the most frequent reasons of attempts that are not ok, and the number of others."""
     grouped: dict[tuple[str, str], list[int]] = {}
     failed = attempts[attempts["status"] != "ok"]
     for status, reason, run in zip(failed["status"], failed["reason"], failed["run"], strict=True):
@@ -176,7 +177,7 @@ def _options(use: SettingUse) -> str:
 
 
 def steps(campaign: Campaign) -> tuple[str, list[TakenStep]]:
-    """Return the commands of the first ok run, or else of the first run, and which run it is."""
+    """Return which run it is and its commands, for the first ok run or else the first run."""
     runs = campaign.ok_runs() or sorted({*campaign.frame(("status",))["run"]})
     if not runs:
         return "", []
@@ -213,8 +214,8 @@ def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
     against = _against(campaign)
     if renamed := experiment.other_names:
         second = list(experiment.sides.values())[1]
-        files.append((_THERE, _hosts_file(campaign, second, renamed)))
-        against += ["--against-hosts", _THERE]
+        files.append((_AGAINST_HOSTS, _hosts_file(campaign, second, renamed)))
+        against += ["--against-hosts", _AGAINST_HOSTS]
     check = ["netlimits", "check", file, *hosts, *against]
     words = ["netlimits", "run", file, *hosts]
     words += [word for key, value in _overrides(campaign) for word in ("--set", f"{key}={value}")]
@@ -239,7 +240,7 @@ def _second_side(campaign: Campaign) -> Rows:
 
 
 def _against(campaign: Campaign) -> list[str]:
-    """Return the options that make the second side of a duet from the first."""
+    """Return the options that derive the second side of a duet from the first."""
     experiment = campaign.experiment
     if not experiment.sides:
         return []
@@ -257,7 +258,7 @@ def _against(campaign: Campaign) -> list[str]:
 
 
 def _overrides(campaign: Campaign) -> Iterator[tuple[str, str]]:
-    """Yield the changes of `--set`, and the seed, since a drawn seed is in no file."""
+    """Yield the overrides of `--set`, and the seed, since a randomly drawn seed is in no file."""
     overrides = campaign.experiment.overrides
     yield from overrides
     if not any(key == "repeat.seed" for key, _ in overrides):

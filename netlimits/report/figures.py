@@ -1,8 +1,8 @@
-"""Figures of a page: inline SVG (small, without conflicting ids, inert), and the table of a chart.
+"""Figures of a page as inline SVG, and the table of a chart.
 
-matplotlib's SVG is a file of its own: it has a doctype, a style sheet that would apply to the whole
-page, and ids that other figures have too. What is drawn stays; coordinates are rounded to a
-hundredth of a point.
+matplotlib writes SVG as a file of its own: with a doctype, a style sheet that would apply to the
+whole page, and ids that other figures have too. These are removed or made unique, and coordinates
+are rounded to a hundredth of a point. The drawing stays the same.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 WIDER = 1.25
-"""Factor that makes the letters of a page-wide chart about as large as the page's."""
+"""Factor on a chart's size, so that its text is about as large as that of the page."""
 PNG = "data:image/png;base64,"
-"""Prefix of an image in a chart: the cells of a heat map."""
+"""Prefix of an image that is embedded in a chart, such as the cells of a heat map."""
 
 ROWS = 60
-"""Maximum rows of a chart's table; `results.csv` has the others."""
+"""Maximum number of rows of a chart's table."""
 
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _WITHIN = re.compile(r"url\(#([^)]*)\)")
@@ -72,7 +72,7 @@ def _references(root: ET.Element) -> Iterator[str]:
 
 
 def _tidy(element: ET.Element, name: str, used: set[str]) -> None:
-    """Convert an element to HTML: without namespaces, with ids unique among figures."""
+    """Convert an element to HTML: remove namespaces and unused ids, make other ids unique."""
     element.tag = element.tag.removeprefix(SVG)
     element.text = (element.text or "").strip() or None
     element.tail = None
@@ -94,7 +94,7 @@ def _tidy(element: ET.Element, name: str, used: set[str]) -> None:
 
 
 def exhibit(title: str, table: pd.DataFrame, figure: Markup | None = None) -> Exhibit:
-    """Return a table with its notes, and intervals if it has some, and a figure above it."""
+    """Return an exhibit: a table with its notes and intervals, and a figure above it, if any."""
     # Markup: `render` escapes every cell
     html = Markup(tables.render(table, "html", "statistic" in table))  # noqa: S704
     return Exhibit(title, html, figure)
@@ -107,5 +107,5 @@ def alternative(kind: str, data: pd.DataFrame, options: Mapping[str, Any]) -> pd
     if len(table) > ROWS:
         notes.append(f"the first {ROWS} of {len(table)} rows")
     copy = pd.DataFrame(table.head(ROWS))
-    copy.attrs = {"notes": tuple(notes)}  # and no others, which may contain frames
+    copy.attrs = {"notes": tuple(notes)}  # the other attrs may contain frames
     return copy

@@ -1,4 +1,7 @@
-"""A flame graph of a profile as SVG without scripts; a box is a function, its width its samples."""
+"""A flame graph of a profile as SVG without scripts.
+
+A box is a function. Its width is proportional to its number of samples.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ NARROWEST = 0.6
 """Minimum width of a box, in pixels."""
 
 DEPTH = 60
-"""Maximum number of boxes on one another."""
+"""Maximum number of functions of a stack that are drawn."""
 
 _LETTER = 6.1
 """Width of a letter, in pixels."""

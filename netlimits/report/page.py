@@ -1,8 +1,8 @@
 """The data of a page, and its HTML; the template decides how it looks.
 
-Whatever comes from a results folder may have been written by somebody else. The template escapes
-every text, and only what this package made is `Markup`. The page's policy allows no script and no
-request.
+Whatever comes from a results folder may have been written by somebody else. So the template escapes
+every text, and only HTML that this package made is `Markup`. The page's content security policy
+allows no script and no request.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from markupsafe import Markup
 from netlimits.errors import escaped
 
 Rows = Sequence[tuple[str, str]]
-"""Names and values of a list."""
+"""Names and values of a two-column table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The stacks of a campaign's profiles: those of all profiled runs of a configuration, by end."""
+"""Merge the stacks of all profiled runs of each configuration and role."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from netlimits.model import Record
 
 @dataclass(frozen=True, slots=True)
 class RoleProfile:
-    """The profiles of a role in one configuration; `about` is "" if there is only one."""
+    """The merged profile of a role in one configuration.
+
+    `about` has the factors in words; it is "" if there is only one configuration.
+    """
 
     role: str
     about: str
@@ -27,7 +30,7 @@ class RoleProfile:
 
 
 def profiles(campaign: Campaign) -> Iterator[RoleProfile]:
-    """Yield the profiles of each configuration and role, in the order of their first runs."""
+    """Yield the profile of each configuration and role, in the order of their first runs."""
     if campaign.imported or not campaign.plan.profiled_runs():
         return
     profiled = {run.number for run in campaign.plan.runs() if run.profiled}

@@ -9,8 +9,8 @@ from netlimits.reproduce.comparison import ITEMS, REPORTS, compare, comparisons,
 from netlimits.reproduce.items import Comparison, Item, Report
 from netlimits.reproduce.output import (
     Regenerated,
-    counted,
     regenerate,
+    tally,
     write_comparison,
     write_item,
 )
@@ -24,9 +24,9 @@ __all__ = [
     "Report",
     "compare",
     "comparisons",
-    "counted",
     "frame",
     "regenerate",
+    "tally",
     "write_comparison",
     "write_item",
 ]

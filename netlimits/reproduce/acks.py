@@ -16,9 +16,9 @@ from netlimits.reproduce import published
 from netlimits.reproduce.items import Agreement, Item, Report
 from netlimits.reproduce.rounding import (
     ComputedFigure,
-    chosen,
     exact,
     printed_figures,
+    published_rows,
     transcribed,
     within_rounding,
 )
@@ -39,7 +39,7 @@ TRACES = {"rr-trace-deferred-acks": 1, "rr-trace-ack-every-other": 2}
 
 
 def _list_tables(name: str) -> Mapping[str, pd.DataFrame]:
-    frame = chosen("ack-overhead", LISTS[name])
+    frame = published_rows("ack-overhead", LISTS[name])
     tables = {name: published.printed("ack-overhead").loc[frame.index]}
     return tables | ({f"{name}-change": acks.acks(frame)} if len(frame) > 1 else {})
 
@@ -52,12 +52,14 @@ SERIES = {
 
 
 def _chart() -> Mapping[str, Chart]:
-    parts = [chosen("ack-overhead", where).assign(sending=name) for name, where in SERIES.items()]
+    parts = [
+        published_rows("ack-overhead", where).assign(sending=name) for name, where in SERIES.items()
+    ]
     return {"ack-overhead": charts.acks(pd.concat(parts), series="sending")}
 
 
 def _changes(where: Where, segments: int, tso: str) -> dict[str, ComputedFigure]:
-    """Return the change from 2 to `segments` per ACK, in %, and that of the way back."""
+    """Return the drop from 2 to `segments` per ACK and the rise back, in %."""
 
     def figures(frame: pd.DataFrame) -> dict[str, float]:
         row = acks.acks(frame).iloc[-1]
@@ -71,10 +73,10 @@ def _changes(where: Where, segments: int, tso: str) -> dict[str, ComputedFigure]
 
 
 def _off_figures() -> Mapping[str, ComputedFigure]:
-    frame = chosen("ack-overhead", OFF)
+    frame = published_rows("ack-overhead", OFF)
     demand = acks.acks(frame).set_index(PER_ACK)[SD]
     run = frame.iloc[0]
-    best = float(chosen("ack-overhead")["throughput_mbps"].max()) / 1e3
+    best = float(published_rows("ack-overhead")["throughput_mbps"].max()) / 1e3
     low, high = (
         best / goodput.bound(1500, "1G", timestamps=stamped).ratio for stamped in (False, True)
     )
@@ -111,15 +113,15 @@ def _on_figures() -> Mapping[str, ComputedFigure]:
             100 * (more.high / less.low - 1),
         ),
         "acks-win-divisor-default": transcribed(
-            chosen("ack-overhead", ON)["tcp_tso_win_divisor"].iloc[0]
+            published_rows("ack-overhead", ON)["tcp_tso_win_divisor"].iloc[0]
         ),
     }
 
 
 def _on_checks() -> list[Agreement]:
-    """Check that the row the text calls an anomaly is slower than each run without TSO."""
-    least = float(chosen("ack-overhead", OFF)["throughput_mbps"].min())
-    rates = chosen("ack-overhead", ON).set_index(PER_ACK)["throughput_mbps"]
+    """Check service demands, and that the row called an anomaly is slower than all without TSO."""
+    least = float(published_rows("ack-overhead", OFF)["throughput_mbps"].min())
+    rates = published_rows("ack-overhead", ON).set_index(PER_ACK)["throughput_mbps"]
     named = int(printed_figures()["acks-anomaly-segments"][1].value)
     slower = [f"{n}" for n in rates.index[rates < least]]
     return [
@@ -136,13 +138,14 @@ def _on_checks() -> list[Agreement]:
 
 
 def _one_figures() -> Mapping[str, ComputedFigure]:
-    only = chosen("ack-overhead", EACH)["tcp_tso_win_divisor"].iloc[0]
+    only = published_rows("ack-overhead", EACH)["tcp_tso_win_divisor"].iloc[0]
     return {"acks-win-divisor-one": transcribed(only)}
 
 
 def _divisor_checks() -> list[Agreement]:
     here, default = (
-        float(chosen("ack-overhead", {**where, PER_ACK: 2})[SD].iloc[0]) for where in (EACH, ON)
+        float(published_rows("ack-overhead", {**where, PER_ACK: 2})[SD].iloc[0])
+        for where in (EACH, ON)
     )
     return [
         service_demands("ack-overhead", "local", CPUS, EACH),

@@ -1,7 +1,7 @@
 """Check a report's claims with our own measurements.
 
-A claim is a ratio within a range. The unit is a block, the mean of its log ratios over all
-conditions. The interval decides:
+A claim is a ratio within a range. Each block counts as one value: the mean of its log ratios over
+all conditions. The interval decides:
 
     holds           all of the interval is within the claim's range
     does not hold   none of it is
@@ -27,13 +27,14 @@ Verdict = Literal["holds", "does not hold", "undecided", "too few blocks", "cann
 Measure = Callable[[pd.DataFrame], "Sample"]
 INFINITE = float("inf")
 FULL = 0.95
-"""The share of the fastest configuration's rate from which on a link counts as full."""
+"""Share of the fastest configuration's rate at which a link counts as full."""
 
 
 class Sample(NamedTuple):
     """The logarithm of a ratio in each block, and the number of runs behind them.
 
-    Runs without blocks have the logarithms of both `sides`. `unfit` says why they show nothing.
+    Runs without blocks have the logarithms of both `sides` instead. `unfit` is the reason if the
+    runs cannot show what the claim is about.
     """
 
     logs: np.ndarray
@@ -102,7 +103,7 @@ class Judgement:
 
     @property
     def basis(self) -> str:
-        """The runs and blocks behind it: "96 runs, 6 blocks"."""
+        """The runs and blocks behind the ratio: "96 runs, 6 blocks"."""
         if not self.blocked:
             return f"{self.runs} runs, no blocks"
         return f"{self.runs} runs, {self.units} block{'' if self.units == 1 else 's'}"
@@ -116,7 +117,7 @@ class Judgement:
 def ratio(
     of: str, factor: str, over: str, under: str, where: str = "", conditions: Sequence[str] = ()
 ) -> Measure:
-    """Return a measure: the metric at one value of a factor over another, in blocks."""
+    """Return a measure of the ratio of a metric at `over` to that at `under`, within blocks."""
 
     def sample(frame: pd.DataFrame) -> Sample:
         logs = _logs(frame.query(where) if where else frame, of, factor, conditions)
@@ -142,7 +143,7 @@ def gain(
     first: str,
     second: str,
 ) -> Measure:
-    """Return a measure: how many times greater a ratio is in one query's runs than in another's."""
+    """Return a measure of the ratio in the runs of query `first` over that in those of `second`."""
 
     def sample(frame: pd.DataFrame) -> Sample:
         sides = []
@@ -160,7 +161,7 @@ def gain(
 
 
 def between(of: str, first: str, second: str, conditions: Sequence[str] = ()) -> Measure:
-    """Return a measure: the metric's geometric mean over one query's runs, over another's."""
+    """Return a measure of the ratio of geometric means, of the runs of two queries."""
 
     def sample(frame: pd.DataFrame) -> Sample:
         column = _column(frame, of)
@@ -182,7 +183,7 @@ def of_blocks(
     over: float | Callable[[pd.DataFrame], float],
     where: str,
 ) -> Measure:
-    """Return a measure: a figure of each block's runs, over another one or over a constant."""
+    """Return a measure of each block's `figure` divided by `over`, another figure or a constant."""
 
     def sample(frame: pd.DataFrame) -> Sample:
         runs = frames.usable(frame.query(where))
@@ -195,7 +196,7 @@ def of_blocks(
 
 
 def needs(condition: Callable[[pd.DataFrame], str], measure: Measure) -> Measure:
-    """Return a measure that has a sample only where the runs meet a condition of the claim."""
+    """Return a measure whose sample is unfit if `condition` returns a reason."""
 
     def sample(frame: pd.DataFrame) -> Sample:
         lacking = condition(frame)
@@ -207,7 +208,7 @@ def needs(condition: Callable[[pd.DataFrame], str], measure: Measure) -> Measure
 def full_link(
     by: Sequence[str], where: str = "", *, of: str = "throughput", share: float = FULL
 ) -> Callable[[pd.DataFrame], str]:
-    """Return a condition: each configuration's mean rate is near that of the fastest."""
+    """Return a condition for `needs`: all configurations' mean rates are near the fastest's."""
 
     def lacking(frame: pd.DataFrame) -> str:
         runs = frames.usable(frame.query(where) if where else frame)

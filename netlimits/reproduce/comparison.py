@@ -1,8 +1,8 @@
 """Compare every statement and table of the reports with what our functions compute.
 
 agrees      recomputed: the computed figure rounds to the printed one
-differs     it does not, or our copy differs from the report
-slip        the report is known to be wrong, and the right figure came out; the remark says why
+differs     recomputed and does not, or transcribed and our copy differs from the report
+slip        the report is known to be wrong, and the right figure was computed; see the remark
 hedged      the text says "about", "nearly" or a range; the computed figure is shown with it
 as printed  transcribed, and equal
 beside      stated, and shown with a figure computed from something else; see the remark
@@ -88,7 +88,7 @@ def judged(
 
 
 def _verdict(report: Report, key: str, figure: Printed, computed: ComputedFigure) -> Verdict:
-    """Return the verdict of a printed and a computed figure, without slips."""
+    """Return the verdict of a printed and a computed figure, without regard to known slips."""
     if computed.kind == "transcribed":
         return "as printed" if figure.agrees(computed) else "differs"
     if key in report.ranges:

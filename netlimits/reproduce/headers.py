@@ -43,7 +43,7 @@ def _mtus() -> Mapping[str, int]:
 
 
 def _header_figures() -> Mapping[str, ComputedFigure]:
-    """Return the data that the example's headers leave, and the headers, which guard our table."""
+    """Return the bytes of data in the example's packets, and our sizes of its headers."""
     mtu = _mtus()
     bound = plain(mtu["standard"])
     sizes = bound.frame().set_index("header")["bytes"]
@@ -120,7 +120,7 @@ def _cap_checks() -> list[Agreement]:
 
 
 def _measured() -> list[Agreement]:
-    """Compare measurements without data with what the report's other figures allow."""
+    """Show what the report measured, without data, beside the bounds that we compute."""
     figures = {name: printed for name, (_, printed) in printed_figures().items()}
     link, jumbo = plain(1500), plain(CLOUD_MTU)
     least = 100 * (1 - jumbo.ratio)

@@ -9,7 +9,7 @@ from typing import Literal
 import pandas as pd
 
 from netlimits.charts import Chart
-from netlimits.reproduce.rounding import ComputedFigure, Verdict, Worth
+from netlimits.reproduce.rounding import ComparisonKind, ComputedFigure, Verdict
 
 Kind = Literal["table", "chart", "trace", "formula", "script"]
 
@@ -18,7 +18,8 @@ Kind = Literal["table", "chart", "trace", "formula", "script"]
 class Comparison:
     """A figure that a report prints, and what our functions compute.
 
-    `value`, `low` and `high` are the number behind `came_out` in the printed unit, with rounding.
+    `value` is the number behind `came_out` in the printed unit; `low` and `high` are its interval
+    by rounding.
     """
 
     report: str
@@ -27,7 +28,7 @@ class Comparison:
     what: str
     printed: str
     came_out: str
-    kind: Worth
+    kind: ComparisonKind
     verdict: Verdict
     remark: str = ""
     value: float | None = None
@@ -37,7 +38,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A comparison in words or of rows; `agrees` is None for words that no number can confirm."""
+    """A comparison of words or whole tables with figures.
+
+    `agrees` is None for words that no number can confirm.
+    """
 
     what: str
     printed: str
@@ -45,7 +49,7 @@ class Agreement:
     agrees: bool | None
     remark: str = ""
     statement: str = ""
-    kind: Worth = "recomputed"
+    kind: ComparisonKind = "recomputed"
 
     @property
     def verdict(self) -> Verdict:

@@ -16,9 +16,9 @@ from netlimits.reproduce import marks, percentile_charts, published, sentences
 from netlimits.reproduce.items import Agreement, Item, Report, Slip
 from netlimits.reproduce.rounding import (
     ComputedFigure,
-    chosen,
     exact,
     improvement_id,
+    published_rows,
     transcribed,
     within_rounding,
 )
@@ -39,7 +39,7 @@ ROUNDED = (RATE, SENT, LOCAL, REMOTE, PEAK)
 
 
 def _summary_tables() -> Mapping[str, pd.DataFrame]:
-    table = summary(chosen("summary"), SUMMARIZED, "send_size", "transport", SIZES)
+    table = summary(published_rows("summary"), SUMMARIZED, "send_size", "transport", SIZES)
     table.attrs["notes"] = (
         "last digits of improvements may differ from the report, since they are ratios of rounded "
         "means; each cell is one printed mean, hence 1 run: the report gives neither number nor "
@@ -59,7 +59,7 @@ def _improvements() -> Mapping[str, ComputedFigure]:
             for row in improvements.to_dict("records")
         }
 
-    sizes = chosen("summary")["send_size"]
+    sizes = published_rows("summary")["send_size"]
     return within_rounding("summary", ROUNDED, "send_size", ratios) | {
         "limiters-size-ratio": exact(sizes.max() / sizes.min())
     }
@@ -69,7 +69,7 @@ def _improvements() -> Mapping[str, ComputedFigure]:
 
 
 def _udp_tables() -> Mapping[str, pd.DataFrame]:
-    frame = chosen("udp-send-size")
+    frame = published_rows("udp-send-size")
     return {
         "udp-send-size": published.printed("udp-send-size"),
         "udp-send-size-summary": summary(
@@ -81,7 +81,7 @@ def _udp_tables() -> Mapping[str, pd.DataFrame]:
 
 def _udp_charts() -> Mapping[str, Chart]:
     title = "The cost of a UDP packet and of its bytes"
-    return {"udp-send-size-cost": charts.cost(chosen("udp-send-size"), title=title)}
+    return {"udp-send-size-cost": charts.cost(published_rows("udp-send-size"), title=title)}
 
 
 def _udp_figures() -> Mapping[str, ComputedFigure]:
@@ -105,12 +105,12 @@ def _udp_figures() -> Mapping[str, ComputedFigure]:
     figures = within_rounding(name, ROUNDED, by, small, {by: 1024})
     figures |= within_rounding(name, ROUNDED, by, large, {by: 8192})
     key = "limiters-udp-8192-throughput"
-    figures[key] = replace(figures[key], rule=_least_arrived(chosen(name, {by: 8192})))
-    return figures | {"limiters-runs-per-table": transcribed(len(chosen(name)))}
+    figures[key] = replace(figures[key], rule=_least_arrived(published_rows(name, {by: 8192})))
+    return figures | {"limiters-runs-per-table": transcribed(len(published_rows(name)))}
 
 
 def _least_arrived(large: pd.DataFrame) -> str:
-    """Explain how much less arrived than was sent."""
+    """Return the remark on how much less arrived than was sent."""
     lossy = large[large[RATE] < large[SENT]]
     return (
         f"of what was sent; in {len(lossy)} of {len(large)} runs less arrived, "
@@ -122,7 +122,7 @@ def _least_arrived(large: pd.DataFrame) -> str:
 
 
 def _tcp_tables() -> Mapping[str, pd.DataFrame]:
-    table = summary(chosen("tcp-mss"), SUMMARIZED, "transport_mss_bytes", improvement=SIZES)
+    table = summary(published_rows("tcp-mss"), SUMMARIZED, "transport_mss_bytes", improvement=SIZES)
     return {"tcp-mss": published.printed("tcp-mss"), "tcp-mss-summary": table}
 
 
@@ -130,7 +130,7 @@ def _tcp_tables() -> Mapping[str, pd.DataFrame]:
 
 
 def _pps_tables() -> Mapping[str, pd.DataFrame]:
-    frame = chosen("packets-per-second")
+    frame = published_rows("packets-per-second")
     return {
         "packets-per-second": published.printed("packets-per-second"),
         "packets-per-second-rates": packet_rate.packet_rate(frame),
@@ -139,7 +139,7 @@ def _pps_tables() -> Mapping[str, pd.DataFrame]:
 
 
 def _pps_charts() -> Mapping[str, Chart]:
-    chart = charts.packet_rate(chosen("packets-per-second"))
+    chart = charts.packet_rate(published_rows("packets-per-second"))
     words = [(phrase, low, high) for _, phrase, low, high in WORDS]
     return {"packets-per-second": marks.sizes_in_words(chart, words)}
 
@@ -150,7 +150,7 @@ WORDS = (("regime", "roughly the same", 1, 64), ("close", "somewhat close", 128,
 
 def _pps_checks() -> list[Agreement]:
     """Compare the text's words with the differences of the send calls at these sizes."""
-    calls = chosen("packets-per-second").set_index("send_size")["local_send_calls"]
+    calls = published_rows("packets-per-second").set_index("send_size")["local_send_calls"]
     agreements = []
     for short, words, low, high in WORDS:
         few, many = calls.loc[low:high].min(), calls.loc[low:high].max()
@@ -161,7 +161,7 @@ def _pps_checks() -> list[Agreement]:
                     f"{size} bytes, {words}",
                     f"{few:,} to {many:,} calls, {100 * (1 - few / many):.1f} % apart",
                     None,
-                    "words, which no figure can be held against",
+                    sentences.WORDS,
                     f"limiters-pps-{short}-{end}",
                 )
             )
@@ -172,7 +172,7 @@ def _pps_checks() -> list[Agreement]:
 
 
 def _cbr_tables() -> Mapping[str, pd.DataFrame]:
-    frame = chosen("constant-bitrate")
+    frame = published_rows("constant-bitrate")
     return {
         "constant-bitrate": published.printed("constant-bitrate"),
         "constant-bitrate-pacing": pacing.pacing(frame),
@@ -184,7 +184,7 @@ def _cbr_tables() -> Mapping[str, pd.DataFrame]:
 
 
 def _cbr_charts() -> Mapping[str, Chart]:
-    return {"constant-bitrate": charts.pacing(chosen("constant-bitrate"))}
+    return {"constant-bitrate": charts.pacing(published_rows("constant-bitrate"))}
 
 
 def _cbr_figures() -> Mapping[str, ComputedFigure]:

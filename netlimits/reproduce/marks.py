@@ -1,4 +1,4 @@
-"""Draw what a report prints of a chart without data, as marks in that chart."""
+"""Mark in our charts what a report states about charts whose data it does not give."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from netlimits.reproduce.rounding import printed_figures
 DASHES = (0, (6, 2))
 SMALL = 8
 WRAPPED = 50
-"""Characters of a line of a label."""
+"""Maximum number of characters in a line of a label."""
 
 LABEL_WIDTH, LABEL_HEIGHT = 0.5, 0.08
-"""Room that the label of a length needs, as shares of the axes."""
+"""Room that the label of a length on the x-axis needs, as shares of the axes."""
 
 NEAR = 0.03
-"""Share of the axis within which printed levels share a label."""
+"""Maximum distance of printed levels with a common label, as a share of the axis."""
 
 
 def note(chart: Chart, text: str) -> None:
-    """Write a sentence below the chart on its data, above the entries of a legend there."""
+    """Write a sentence below the chart, as the title of its legend if it has one there."""
     with style():
         if chart.legends:
             chart.legends[0].set_title(text, FontProperties(size=SMALL))
@@ -41,7 +41,7 @@ def note(chart: Chart, text: str) -> None:
 
 
 def levels(chart: Chart, rows: Iterable[tuple[str, float]], color: str) -> None:
-    """Draw a dashed line across the first panel for each (label, value) of a mean."""
+    """Draw each (label, value) as a dashed line across the first panel."""
     axes = chart.axes[0]
     drawn = [float(y) for line in axes.lines for y in np.asarray(line.get_ydata())]
     with style():
@@ -71,7 +71,7 @@ def _level(
 
 
 def sizes_in_words(chart: Chart, words: Iterable[tuple[str, int, int]]) -> Chart:
-    """Draw a bracket over the first panel for each (words, from size, to size) of the text."""
+    """Draw each (words, smallest size, largest size) as a bracket above the first panel."""
     axes = chart.axes[0]
     top = axes.get_ylim()[1]
     with style():
@@ -141,9 +141,10 @@ def aggregate(limits: pd.DataFrame) -> Chart:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of the Turin report: the lab's runs that draw it, and what is printed of it.
+    """A figure of the Turin report: the lab's runs that draw it, and what the report states.
 
-    `levels` are (statement, label) of values on the y-axis, `places` of lengths on the x-axis.
+    `only` selects the runs of one tool. `levels` are the (statement, label) of values on the
+    y-axis, and `places` those of lengths on the x-axis.
     """
 
     experiment: str
@@ -224,11 +225,11 @@ FIGURES = {
         places=(("turin-stress-nttcp-length", "stress noticeable up to"),),
     ),
 }
-"""Number -> figure."""
+"""Number of the figure in the report -> figure."""
 
 
 def turin(number: str, title: str) -> Chart:
-    """Draw a figure of the Turin report: the lab's curves, with what is printed of it."""
+    """Draw a figure of the Turin report: the lab's curves, with marks of what the report states."""
     figure = FIGURES[number]
     stated = {key: printed for key, (_, printed) in printed_figures().items()}
     runs = turin_lab.runs(figure.experiment)
@@ -290,7 +291,7 @@ def _ranges(runs: pd.DataFrame) -> Chart:
 
 
 def _printed(axes: Axes, levels: Sequence[tuple[str, str, float]]) -> None:
-    """Draw dashed lines at printed levels; levels close to each other share a label."""
+    """Draw dashed lines at the levels (label, text, height); close ones share a label."""
     top = max([axes.get_ylim()[1], *(1.1 * height for *_, height in levels)])
     axes.set_ylim(0, 1.06 * top if levels else top)
     groups: list[list[tuple[str, str, float]]] = []
@@ -318,7 +319,7 @@ def _printed(axes: Axes, levels: Sequence[tuple[str, str, float]]) -> None:
 
 
 def _place(axes: Axes, at_bytes: float, label: str) -> None:
-    """Draw a dashed line at a length, its label to the left of it where no curve passes."""
+    """Draw a dashed line at a length, with its label to the left where no curve passes."""
     drawn = [points for line in axes.lines if len(points := np.asarray(line.get_xydata())) > 2]
     to_axes = axes.transData + axes.transAxes.inverted()
     right = to_axes.transform((at_bytes, axes.get_ylim()[1]))[0]

@@ -13,7 +13,7 @@ from netlimits.errors import DataError, InputError
 from netlimits.reproduce.comparison import REPORTS, compare, frame, stated
 from netlimits.reproduce.items import Comparison, Item, Report
 from netlimits.reproduce.percentile_charts import sets_note
-from netlimits.reproduce.rounding import Verdict, Worth, printed_figures
+from netlimits.reproduce.rounding import ComparisonKind, Verdict, printed_figures
 
 CHART_FORMATS = ("png", "svg")
 SHOWN = {
@@ -107,7 +107,7 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
     records = json.dumps([asdict(row) for row in rows], indent=1, ensure_ascii=False)
     texts = {
         "comparison.csv": tables.render(table, "csv"),
-        "comparison.md": f"{counted(rows)}\n\n{sets_note()}\n\n" + "\n".join(parts),
+        "comparison.md": f"{tally(rows)}\n\n{sets_note()}\n\n" + "\n".join(parts),
         "comparison.json": records + "\n",
     }
     try:
@@ -118,14 +118,14 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
     return [folder / name for name in texts]
 
 
-def counted(rows: Sequence[Comparison]) -> str:
+def tally(rows: Sequence[Comparison]) -> str:
     """Count the comparisons by kind and verdict, as a text of a few lines."""
     number = {
         (kind, verdict): sum(row.kind == kind and row.verdict == verdict for row in rows)
-        for kind in get_args(Worth)
+        for kind in get_args(ComparisonKind)
         for verdict in get_args(Verdict)
     }
-    total = {kind: sum(row.kind == kind for row in rows) for kind in get_args(Worth)}
+    total = {kind: sum(row.kind == kind for row in rows) for kind in get_args(ComparisonKind)}
     kind = "recomputed"
     return "\n".join(
         (

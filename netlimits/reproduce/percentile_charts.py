@@ -1,7 +1,7 @@
 """The six percentile charts of “A Brief Look at Network Performance Limiters”.
 
-The report draws them from a larger set of results that it does not give; here they are drawn from
-the printed runs, and TCP with offloads off, which has none, as the Summary's means.
+The report draws them from a larger set of results that it does not give. Here they are drawn from
+the printed runs. TCP with offloads off has no printed runs; the Summary's means stand for it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from netlimits.charts._colours import KNOWN
 from netlimits.metrics import metric
 from netlimits.reproduce import marks, published
 from netlimits.reproduce.items import Agreement, Item
-from netlimits.reproduce.rounding import chosen
+from netlimits.reproduce.rounding import published_rows
 
 OF = {
     "throughput": ("throughput", "Single-Stream Throughput"),
     "send-sd": ("local_sd", "Single-Stream Send Service Demand"),
     "receive-sd": ("remote_sd", "Single-Stream Receive Service Demand"),
 }
-"""Part of the item's name -> metric, and the report's heading."""
+"""Part of an item's name -> metric, and the report's heading of the chart."""
 
 
 def by_size() -> list[Item]:
@@ -51,7 +51,7 @@ def by_transport() -> list[Item]:
             "stateless-offloads",
             ("udp-send-size", "tcp-mss"),
             "of the 40 printed runs of UDP and TCP on; dashed: TCP off, of which the report gives "
-            "means only, of another set of runs",
+            "means only, from another set of runs",
         )
         for short, (of, heading) in OF.items()
     ]
@@ -74,12 +74,12 @@ def _item(
     return Item(name, "chart", heading, experiment, data, remark, charts=draw, checks=checks)
 
 
-OTHER_SET = "which is of another set of runs than those printed"
+OTHER_SET = "which are from another set of runs than those printed"
 
 
 def _off(of: str) -> list[tuple[str, float]]:
     """Return (label, mean) of TCP off at each size, as in the Summary."""
-    rows = chosen("summary", {"transport": "TCP off"})
+    rows = published_rows("summary", {"transport": "TCP off"})
     column = metric(of).column
     texts = published.printed("summary").loc[rows.index, column]
     return [
@@ -89,11 +89,11 @@ def _off(of: str) -> list[tuple[str, float]]:
 
 
 def _sets(of: str) -> list[Agreement]:
-    """Compare the Summary's means of UDP and TCP on with those of the printed runs."""
+    """Show the Summary's means of UDP and TCP on beside those of the printed runs."""
     column, unit, texts = metric(of).column, metric(of).unit, published.printed("summary")
     runs = _runs(tuple(TRANSPORTS))
     agreements = []
-    rows = chosen("summary", {"transport": tuple(TRANSPORTS.values())})
+    rows = published_rows("summary", {"transport": tuple(TRANSPORTS.values())})
     for transport, size, text in zip(
         rows["transport"], rows["send_size"], texts.loc[rows.index, column], strict=True
     ):
@@ -104,7 +104,7 @@ def _sets(of: str) -> list[Agreement]:
                 f"{text} {unit}",
                 f"{runs.loc[same, column].mean():,.{DIGITS[of]}f} {unit} over the printed runs",
                 None,
-                "another set of runs",
+                "from another set of runs",
                 kind="stated",
             )
         )
@@ -115,16 +115,18 @@ DIGITS = {"throughput": 0, "local_sd": 2, "remote_sd": 2}
 
 
 def _example() -> str:
-    """Return the greatest difference between the two sets, in words."""
-    row = chosen("summary", {"transport": "UDP", "send_size": 8192})["throughput_mbps"].iloc[0]
+    """Return an example of how the Summary differs from the printed runs."""
+    row = published_rows("summary", {"transport": "UDP", "send_size": 8192})[
+        "throughput_mbps"
+    ].iloc[0]
     runs = _runs(("udp-send-size",))
     mean = runs.loc[runs["send_size"] == 8192, "throughput_mbps"].mean()
     return f"UDP of 8192 bytes has {row:,.0f} Mbit/s in the Summary and {mean:,.0f} in these runs"
 
 
 def sets_note() -> str:
-    """Return the note on the two sets for the comparison."""
-    return f"The Summary's means are of another set of runs than those printed: {_example()}."
+    """Return the note that the Summary's means are of another set of runs."""
+    return f"The Summary's means are from another set of runs than those printed: {_example()}."
 
 
 TRANSPORTS = {"udp-send-size": "UDP", "tcp-mss": "TCP on"}
@@ -133,5 +135,5 @@ TRANSPORTS = {"udp-send-size": "UDP", "tcp-mss": "TCP on"}
 
 def _runs(names: tuple[str, ...]) -> pd.DataFrame:
     """Return the printed runs of the tables, each with its transport."""
-    parts = [chosen(name).assign(transport=TRANSPORTS[name]) for name in names]
+    parts = [published_rows(name).assign(transport=TRANSPORTS[name]) for name in names]
     return pd.concat(parts, ignore_index=True)

@@ -76,7 +76,7 @@ def traces() -> dict[str, str]:
 
 
 def printed(name: str) -> pd.DataFrame:
-    """Return a table with every value as printed, with trailing zeros, "" for none.
+    """Return a table with every value as printed text, with trailing zeros; "" if missing.
 
     Args:
         name: Name of a table.
@@ -101,7 +101,7 @@ def table(name: str) -> pd.DataFrame:
     Raises:
         DataError: The name is unknown or a trace.
     """
-    printed(name)  # refuses a trace
+    printed(name)  # raises for a trace
     fields = resource(name)["schema"]["fields"]
     frame = pd.read_csv(
         path(name),

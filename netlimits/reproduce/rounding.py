@@ -1,9 +1,10 @@
 """Decide whether a computed figure agrees with a printed one, given rounding.
 
 A printed figure stands for an interval: 3.81 for 3.805 to 3.815. So a figure computed from printed
-ones is an interval too. It is computed from the table and from its corners, in which every group of
-rows is moved by half a unit of its last digit: means, ratios and differences are monotone in each
-group. The figures agree if the intervals meet; there is no other tolerance.
+ones is an interval too. To find its ends, it is computed again with each group of rows moved up or
+down by half a unit of the last digit, in all combinations. That suffices, since means, ratios and
+differences are monotone in each group. The figures agree if the intervals meet; there is no other
+tolerance.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from netlimits.metrics import metric
 from netlimits.reproduce import published
 
 HEDGED = ("about", "nearly", "for example")
-"""Qualifiers in `statements.csv` of a text that does not mean all digits."""
+"""Qualifiers in `statements.csv` of figures that are only approximate."""
 
-Worth = Literal["recomputed", "transcribed", "stated"]
-"""Kind of a comparison:
+ComparisonKind = Literal["recomputed", "transcribed", "stated"]
+"""Where the computed figure of a comparison comes from:
 
-    recomputed    from other printed numbers: only this can agree
-    transcribed   a total, a count or a figure printed twice, which guards our copy of the table
-    stated        there is nothing to compute it from
+    recomputed    from other printed numbers: only these test the report
+    transcribed   a total, a count or a repeated figure of a table: it tests our copy of the table
+    stated        the report gives nothing to compute it from
 """
 
 EDGE = 1e-9
@@ -46,10 +47,10 @@ class ComputedFigure:
     low: float
     high: float
     rule: str = ""
-    kind: Worth = "recomputed"
+    kind: ComparisonKind = "recomputed"
 
     def written(self, precision: int) -> str:
-        """Return the value with two digits more than printed, and its interval unless empty."""
+        """Return the value with two digits more than printed, and its interval if any."""
         if precision == 0 and self.low == self.high == round(self.value):
             return f"{self.value:.0f}"
         value, low, high = (f"{x:.{precision + 2}f}" for x in (self.value, self.low, self.high))
@@ -72,7 +73,7 @@ class Printed:
 
     @property
     def is_hedged(self) -> bool:
-        """True if the text does not mean all digits."""
+        """True if the text gives the figure as approximate."""
         return self.qualifier in HEDGED
 
     @property
@@ -109,8 +110,8 @@ def half_units(texts: pd.Series[Any]) -> np.ndarray:
     return 0.5 * 10.0**-decimals
 
 
-def chosen(name: str, where: Mapping[str, Any] | None = None) -> pd.DataFrame:
-    """Return the rows of a published table with `where`'s values; a tuple has alternatives."""
+def published_rows(name: str, where: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    """Return the rows of a published table with the values in `where`; tuples are alternatives."""
     frame = published.table(name)
     for column, values in (where or {}).items():
         frame = frame[frame[column].isin(values if isinstance(values, tuple) else (values,))]
@@ -126,9 +127,9 @@ def within_rounding(
 ) -> dict[str, ComputedFigure]:
     """Return the result of `figures` on a published table, each with its interval by rounding.
 
-    `rounded` are the columns with rounded digits. The rows of each value of `by` move together.
+    `rounded` are the columns of rounded figures. The rows of each value of `by` are moved together.
     """
-    frame = chosen(name, where)
+    frame = published_rows(name, where)
     texts = published.printed(name).loc[frame.index]
     here = [column for column in rounded if column in frame]
     halves = {column: half_units(texts[column]) for column in here if column in texts}

@@ -1,4 +1,4 @@
-"""Check a table's rows: each column that follows from the others, within rounding."""
+"""Check the columns of a table that follow from its other columns, within rounding."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from netlimits.evidence.cpu import service_demand
 from netlimits.metrics import metric
 from netlimits.reproduce import published
 from netlimits.reproduce.items import Agreement
-from netlimits.reproduce.rounding import EDGE, Worth, chosen, half_units
+from netlimits.reproduce.rounding import EDGE, ComparisonKind, half_units, published_rows
 
 SECONDS = (9.995, 10.005)
-"""Length of the runs if a report does not print it: 10.00 s, as the rows imply."""
+"""Shortest and longest run that rounds to 10.00 s, which the rows imply but do not print."""
 
 
 def service_demands(
     name: str, end: str, cpus: int, where: Mapping[str, Any] | None = None
 ) -> Agreement:
     """Recompute the service demand (µs/KiB) of one end from its CPU and what was sent."""
-    frame = chosen(name, where)
+    frame = published_rows(name, where)
     texts = published.printed(name).loc[frame.index]
     rate = next(c for c in ("local_send_throughput_mbps", "throughput_mbps") if c in texts)
     cpu, printed = f"{end}_cpu_pct", f"{end}_sd_us_per_kib"
@@ -33,29 +33,29 @@ def service_demands(
         pairs = zip(busy / 100 * cpus, mbps * 1e6 / 8 / 1024, strict=True)
         return np.array([service_demand(busy_s, kib) for busy_s, kib in pairs])
 
-    what = f"{metric(printed).title}, again from CPU utilization, {cpus} CPUs and rate"
+    what = f"{metric(printed).title}, recomputed from CPU utilization, {cpus} CPUs and rate"
     return _check(what, frame, texts[printed], demand(-1), demand(1))
 
 
 def sent(name: str) -> Agreement:
     """Recompute the send throughput (10⁶ bit/s) from calls, size and time."""
-    frame, texts = chosen(name), published.printed(name)
+    frame, texts = published_rows(name), published.printed(name)
     bits = 8 * frame["local_send_calls"].to_numpy() * frame["send_size"].to_numpy() / 1e6
-    what = "Send throughput, again from calls × size in 10.00 s"
+    what = "Send throughput, recomputed from calls × size in 10.00 s"
     printed = texts["local_send_throughput_mbps"]
     low, high = bits / SECONDS[1], bits / SECONDS[0]
     return _check(what, frame, printed, low, high, kind="transcribed")
 
 
 def arrived(name: str) -> Agreement:
-    """Recompute the receive throughput (10⁶ bit/s): the share of sent calls that arrived."""
-    frame, texts = chosen(name), published.printed(name)
+    """Recompute the receive throughput (10⁶ bit/s) from the sent one and the calls received."""
+    frame, texts = published_rows(name), published.printed(name)
     rate = "local_send_throughput_mbps"
     share = (frame["remote_recv_calls"] / frame["local_send_calls"]).to_numpy()
     low, high = (
         share * (frame[rate] + sign * half_units(texts[rate])).to_numpy() for sign in (-1, 1)
     )
-    what = "Receive throughput, again from send throughput × calls received / sent"
+    what = "Receive throughput, recomputed from send throughput × calls received / sent"
     return _check(what, frame, texts["remote_recv_throughput_mbps"], low, high)
 
 
@@ -65,9 +65,9 @@ def _check(
     texts: pd.Series[Any],
     low: np.ndarray,
     high: np.ndarray,
-    kind: Worth = "recomputed",
+    kind: ComparisonKind = "recomputed",
 ) -> Agreement:
-    """Count the rows whose printed figures, rounded, meet [low, high]; name the first other."""
+    """Count the rows whose printed figures can round from [low, high]; name the first other row."""
     printed, half = texts.to_numpy(dtype=float), half_units(texts)
     meets = (low <= printed + half + EDGE) & (high >= printed - half - EDGE)
     rows = "1 row" if len(meets) == 1 else f"{len(meets)} rows"

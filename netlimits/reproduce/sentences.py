@@ -1,21 +1,21 @@
-"""Check what the limiters report says about its tables in words."""
+"""Check what the report on limiters states in words about its tables."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 from netlimits.reproduce.items import Agreement
-from netlimits.reproduce.rounding import chosen
+from netlimits.reproduce.rounding import published_rows
 
 RATE = "throughput_mbps"
 DEMANDS = {"sending": "local_sd_us_per_kib", "receiving": "remote_sd_us_per_kib"}
 SIZES = (1024, 8192)
-WORDS = "words, which no figure can be held against"
+WORDS = "words, which no figure can confirm"
 
 
 def of_udp() -> list[Agreement]:
     """Check the paragraphs below the UDP_STREAM table."""
-    runs = chosen("udp-send-size")
+    runs = published_rows("udp-send-size")
     small, large = (runs[runs["send_size"] == size] for size in SIZES)
     busiest = small["remote_cpu_peak_pct"].max()
     higher = (small["remote_cpu_pct"] > small["local_cpu_pct"]).sum()
@@ -55,7 +55,7 @@ def of_udp() -> list[Agreement]:
 def of_tcp() -> list[Agreement]:
     """Check the paragraph below the TCP_STREAM table, which compares it with UDP's."""
     udp, tcp = (
-        {column: _means(chosen(name), column) for column in (RATE, *DEMANDS.values())}
+        {column: _means(published_rows(name), column) for column in (RATE, *DEMANDS.values())}
         for name in ("udp-send-size", "tcp-mss")
     )
     ours, theirs = tcp[RATE][1024], udp[RATE][1024]
@@ -84,7 +84,7 @@ def of_tcp() -> list[Agreement]:
 
 def of_summary() -> list[Agreement]:
     """Check the sentences on the means, in the Summary and below the charts by transport."""
-    summary = chosen("summary")
+    summary = published_rows("summary")
     transports = {
         name: _means(summary[summary["transport"] == name], RATE)
         for name in ("UDP", "TCP on", "TCP off")

@@ -10,11 +10,11 @@ from netlimits.analysis import goodput
 from netlimits.charts import Chart
 from netlimits.reproduce import marks, published
 from netlimits.reproduce.items import Item, Report, Slip
-from netlimits.reproduce.rounding import ComputedFigure, chosen, exact, transcribed
+from netlimits.reproduce.rounding import ComputedFigure, exact, published_rows, transcribed
 
 LINK = "2.5G"
 PEAKS = {1500: "turin-peak", 9000: "turin-jumbo-peak"}
-"""MTU -> start of the ids of both tools' peaks."""
+"""MTU -> prefix of the statement ids of both tools' peaks."""
 
 
 def bounds() -> pd.DataFrame:
@@ -41,7 +41,7 @@ def bounds() -> pd.DataFrame:
 
 
 def _formula_figures() -> Mapping[str, ComputedFigure]:
-    """Return the formula's figures for the MTUs and the link rate that the report states."""
+    """Return the formula's figures at the MTUs and link rate that the report states."""
     stated = published.statements()["value"]
     link = f"{stated['turin-link']:g}G"
     standard, jumbo = (
@@ -67,12 +67,12 @@ def _formula_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _samples(tool: str) -> Mapping[str, ComputedFigure]:
-    replicates = chosen("turin-lengths", {"tool": tool})["replicates"]
+    replicates = published_rows("turin-lengths", {"tool": tool})["replicates"]
     return {f"turin-samples-{tool}": transcribed(replicates.iloc[0])}
 
 
 def _lengths(tool: str) -> Mapping[str, pd.DataFrame]:
-    rows = chosen("turin-lengths", {"tool": tool})
+    rows = published_rows("turin-lengths", {"tool": tool})
     return {f"turin-lengths-{tool}": published.printed("turin-lengths").loc[rows.index]}
 
 
@@ -95,8 +95,8 @@ FIGURES = (
 NO_DATA = "the report gives no data of this curve; drawn: the lab's"
 
 
-def _frame(number: str, caption: str) -> Callable[[], Mapping[str, Chart]]:
-    """Return a function that draws the lab's curves with what is printed of the figure."""
+def _figure(number: str, caption: str) -> Callable[[], Mapping[str, Chart]]:
+    """Return a function that draws a figure of the report by `marks.turin`."""
     title = f"Figure {number}: {caption}"
     return lambda: {f"turin-figure-{number}": marks.turin(number, title)}
 
@@ -118,7 +118,7 @@ ITEMS = (
             f"Figure {number}: {caption}",
             experiment,
             remark=NO_DATA,
-            charts=_frame(number, caption),
+            charts=_figure(number, caption),
         )
         for number, caption, experiment in FIGURES
     ),
@@ -150,7 +150,7 @@ CURVES = {
     "6": ("jumbo-cpu", "jumbo-cpu-saturated"),
     "8a": ("stress-nttcp-saturation",),
 }
-"""Figure -> the statements that the report reads off its curves."""
+"""Figure -> statements that the report reads off its curves, without the prefix `turin-`."""
 REPORT = Report(
     "turin",
     "Performance Measurements, Report 3",

@@ -1,7 +1,7 @@
 """The Turin report's figures and claims, measured on the lab's machines.
 
 `turin-lab.csv` has a row for each run of the gallery's campaigns (written by `scripts/gallery.py`).
-What the report says of its own link of 2.5 Gbit/s is judged only by runs that fill such a link.
+Claims about the report's link of 2.5 Gbit/s are judged only by runs that fill such a link.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COLUMNS = (
     *("run", "block", "tool", "send_size", "tso", "mtu", "workers_per_cpu"),
     *("throughput_mbps", "local_process_cpu_pct", "local_processes", "local_threads"),
 )
-"""Columns that are kept of each ok run."""
+"""Columns of each ok run that the file keeps."""
 
 CPU = "local_process_cpu"
 MSS = 1460
@@ -45,7 +45,7 @@ PAIR = ("iperf3", "nttcp")
 """The report's tools."""
 JUMBO = ("tool", "send_size", "mtu")
 FILLED = full_link(JUMBO, PEAK, share=0.93)
-"""Both MTUs fill the link: then their rates differ by the share of the headers, 5 %."""
+"""Condition that both MTUs fill the link; their rates then differ by the headers' share, 5 %."""
 
 LINK = 100_000_000
 """Bit rate of the path of tool-comparison, in bit/s of frames."""
@@ -57,7 +57,7 @@ REPORTS_BOUND = 2354.0
 
 @cache
 def runs(experiment: str) -> pd.DataFrame:
-    """Return the runs of an experiment as `nl.open` would, with those of COLUMNS that it has."""
+    """Return the runs of an experiment as a frame, with those of COLUMNS that it has."""
     text = resources.files("netlimits.reproduce").joinpath(FILE)
     with text.open(encoding="utf-8") as file:
         every = pd.read_csv(file)
@@ -68,7 +68,7 @@ def runs(experiment: str) -> pd.DataFrame:
 
 
 def reports_link(frame: pd.DataFrame) -> str:
-    """Return what the runs lack of the report's link: its bit rate, "" for nothing."""
+    """Return why the runs are not of a link like the report's; "" if they are."""
     rates = frames.usable(frame).groupby(["tool", "send_size"])["throughput_mbps"].mean()
     fastest = float(rates.max())
     if 0.9 <= fastest / REPORTS_BOUND <= 1.1:
@@ -84,7 +84,7 @@ def saturation(runs: pd.DataFrame) -> float:
 
 
 def spread(frame: pd.DataFrame) -> Sample:
-    """Return how far nttcp's goodput lies from its medians, over the same of iperf3's."""
+    """Return nttcp's mean absolute deviation of goodput from its medians, over iperf3's."""
     runs = frames.usable(frame)
     rates = runs["throughput_mbps"]
     medians = rates.groupby([runs["tool"], runs["send_size"]]).transform("median")
@@ -102,7 +102,7 @@ def _mean(of: str) -> Callable[[pd.DataFrame], float]:
 
 
 def slowed(runs: pd.DataFrame) -> float:
-    """Return the greatest send size at which stress takes more than 5 % of goodput."""
+    """Return the largest send size at which stress takes more than 5 % of goodput."""
     rates = runs.pivot_table("throughput_mbps", "send_size", "workers_per_cpu")
     return float(rates.index[rates[2] < FULL * rates[0]].max())
 
@@ -114,7 +114,7 @@ def busiest(runs: pd.DataFrame) -> float:
 
 
 def claims() -> tuple[Assertion, ...]:
-    """Return the report's claims on its curves, each as a ratio of the lab's runs."""
+    """Return the report's claims about its curves, each as a ratio of the lab's runs."""
     of_nttcp, of_iperf3 = "tool == 'nttcp'", "tool == 'iperf3'"
     jumbo = f"{of_iperf3} and mtu == 9000"
     unstressed = full_link(("tool", "send_size"), f"workers_per_cpu == 0 and {LARGE}")

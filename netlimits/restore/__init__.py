@@ -1,1 +1,1 @@
-"""Every way back: the undo log, the notes on hosts, the guard, and the put-back itself."""
+"""Restore hosts: the undo log, the notes on hosts, the guard, and the restore itself."""

@@ -1,9 +1,9 @@
-"""Settings on real hosts: the original state is recorded before any change.
+"""Change the settings of hosts, and restore them.
 
 `Changes` is the only class that changes a host: it records the original state before the first
-write, reads back after every write, and restores all in reverse order. The state read back after
-one change is the basis of the next one, which saves a round trip; a reading that shows another
-user's change starts the change again.
+write, reads back after every write, and restores all in reverse order. To save a round trip, the
+state read back after one change is the basis of the next one. If another user changed the setting
+meanwhile, the read-back shows it, and the change is made again from a new reading.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from netlimits.hosts.base import Host
 from netlimits.hosts.shell import command_name
 from netlimits.model import Command
 from netlimits.restore import notes, states
-from netlimits.restore.originals import Changed, Original, UndoLog, restore_order, typed
-from netlimits.settings import MADE_ANEW, State, carrier
+from netlimits.restore.originals import Changed, Original, UndoLog, quoted_lines, restore_order
+from netlimits.settings import RECREATES, State, carrier
 from netlimits.settings import setting as setting_of
 
 
 class Changes:
     """The changes made on hosts, and how to undo them.
 
-    `originals` were recorded by an earlier process and must pass `states.fault`; if they are not
-    `ours`, only what settings can have made is restored, and nothing of notes (`noted`) that no
-    setting can have removed. The state of one place belongs to the thread that has its host;
-    `changed` and `restore` are called while no run is in progress.
+    `originals` were recorded by an earlier process; one that fails `states.fault` is not restored.
+    If they are not `ours`, only what an experiment may set is restored. If they are not `ours` or
+    come from notes (`noted`), those that differ from the host in a way that no setting can cause
+    (`notes.impossible`) are not restored. The state of one place belongs to the thread that has
+    its host; `changed` and `restore` are called while no run is in progress.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Changes:
         return tuple(self._originals.values())
 
     def look(self, role: str, interface: str, name: str, wanted: Any) -> None:
-        """Record a setting's state as the original, before another setting changes it too."""
+        """Read and keep a setting's state before another setting changes it as a side effect."""
         place = (role, interface, name)
         if place not in self._originals and place not in self._seen:
             self._seen[place] = current(self._host(role), name, interface, wanted)
@@ -95,9 +96,9 @@ class Changes:
     def begin(
         self, role: str, interface: str, name: str, wanted: Any
     ) -> Callable[[], State] | None:
-        """Start what `reach` does if the last reading determines one command; else return None.
+        """Start `reach` and return a function that waits, so that several hosts change at once.
 
-        So several hosts can change at the same time. The returned function waits.
+        Return None unless the last reading leads to one command that can be started.
         """
         place = (role, interface, name)
         known = self._known(place, wanted)
@@ -107,7 +108,7 @@ class Changes:
         return self._begin_known(place, wanted, known)
 
     def _known(self, place: tuple[str, str, str], wanted: Any) -> tuple[Command, ...]:
-        """Return the change that follows from the last reading; () if unknown or not needed."""
+        """Return the commands of a change from the last reading; () if unknown or not needed."""
         _, interface, name = place
         setting = setting_of(name)
         of_last, state = self._read_back.get(place, (None, {}))
@@ -117,7 +118,7 @@ class Changes:
             return ()
         try:
             return setting.change(interface, state, wanted)
-        except SettingError:  # raised again after a new reading
+        except SettingError:  # `reach` reads again and raises it again
             return ()
 
     def _begin_known(
@@ -128,7 +129,7 @@ class Changes:
         changed = self._begin_change(*place, known, wanted)
 
         def reached() -> State:
-            with suppress(SettingError):  # somebody else changed it since
+            with suppress(SettingError):  # another user changed it since
                 _, state = changed()
                 if not setting.unmet(state, wanted):
                     self._read_back[place] = read, state
@@ -147,9 +148,12 @@ class Changes:
         linger: bool = True,
         guarded: bool = True,
     ) -> Callable[[], tuple[Changed, State]]:
-        """Start a change; the returned function waits, also until the link is up again."""
+        """Start a change and its reading; the returned function waits.
+
+        If `linger`, it also waits until the link is up again.
+        """
         setting = setting_of(name)
-        for other in MADE_ANEW.get(name, ()):
+        for other in RECREATES.get(name, ()):
             self._read_back.pop((role, interface, other), None)
         reads = self._reads_after(interface, name, about, linger)
         wait = self._log.begin_change(role, commands, reads, guarded)
@@ -171,12 +175,12 @@ class Changes:
     def _reads_after(
         self, interface: str, name: str, about: Any, linger: bool = True
     ) -> tuple[Command, ...]:
-        """Return the commands right after a change: wait for the link, and read the state."""
+        """Return the commands right after a change: wait for the link if `linger`, and read."""
         waits = [carrier.wait(interface)] if linger and name in carrier.RESTARTS else []
         return (*waits, setting_of(name).read(interface, about))
 
     def restore_for_now(self, place: tuple[str, str, str]) -> None:
-        """Restore a setting until the next change; `restore` still handles it in the end."""
+        """Restore a setting that a run does not use; its original stays recorded."""
         original = self._originals.get(place)
         self._read_back.pop(place, None)
         if original and (problem := self._restore_one(original, linger=True)):
@@ -187,7 +191,7 @@ class Changes:
             )
 
     def _remember(self, original: Original) -> None:
-        """Record the original state if it is new; of each part the first state counts."""
+        """Record an original, or its new parts; parts that are recorded keep their first state."""
         earlier = self._originals.get(original.place)
         if earlier:
             original = replace(original, state={**original.state, **earlier.state})
@@ -197,17 +201,17 @@ class Changes:
             self._durable[original.place] = frozenset(original.state)
 
     def restore(self) -> None:
-        """Restore and verify all changes, last one first; try failures again after the others.
+        """Restore and verify all changes, last one first; retry failures after the others.
 
-        Raises RestoreError with the commands that restore the rest by hand; ArchiveError if all is
-        restored and the journal could not record it.
+        Raises RestoreError with the commands that restore the rest by hand, or ArchiveError if
+        everything is restored but the journal could not record it.
         """
         every = self.changed
         problems, unwritten = self._restore_each(restore_order(every))
         if problems and len(problems) < len(every):
             problems, second_unwritten = self._restore_each(restore_order(self.changed))
             unwritten = unwritten or second_unwritten
-        self._settle(every, {original.role for original, _ in problems})
+        self._await_links(every, {original.role for original, _ in problems})
         left = [f"{f.role}: {f.interface}: {f.setting}: {why}" for f, why in problems]
         if left:
             raise RestoreError(
@@ -218,32 +222,32 @@ class Changes:
         if unwritten:
             raise unwritten
 
-    def _settle(self, changed: Iterable[Original], beyond: Collection[str]) -> None:
-        """Wait until links are up again that the restore took down; not on the roles `beyond`."""
+    def _await_links(self, changed: Iterable[Original], skipped: Collection[str]) -> None:
+        """Wait until the links that a restore may have taken down are up, except of `skipped`."""
         links = {(o.role, o.interface) for o in changed if o.setting in carrier.RESTARTS}
         for role, interface in sorted(links):
             with suppress(NetlimitsError):
-                if role not in beyond:
+                if role not in skipped:
                     self._host(role).run(carrier.wait(interface))
 
     def _restore_each(
         self, changed: tuple[Original, ...]
     ) -> tuple[list[tuple[Original, str]], ArchiveError | None]:
-        """Return the originals that are not restored, with reasons, and the journal's error."""
+        """Restore each; return those that failed with the reasons, and the journal's error."""
         problems: list[tuple[Original, str]] = []
         unwritten: ArchiveError | None = None
         for original in changed:
             try:
-                # retried once, over a new connection if the old one was lost
+                # retried once; a lost connection is replaced
                 problem = self._try_to_restore(original) and self._try_to_restore(original)
-            except ArchiveError as error:  # a full disk under the journal does not stop the others
+            except ArchiveError as error:  # a full disk of the journal does not stop the others
                 problem, unwritten = "", error
             if problem:
                 problems.append((original, problem))
         return problems, unwritten
 
     def _try_to_restore(self, original: Original) -> str:
-        """Return why an original is not restored, or "". Raises ArchiveError for the record."""
+        """Restore an original; return why that failed, or "". Raises ArchiveError."""
         try:
             self._log.begin_restore(original)
             problem = self._restore_one(original)
@@ -271,7 +275,7 @@ class Changes:
         self._durable.pop(original.place, None)
 
     def _restore_one(self, original: Original, linger: bool = False) -> str:
-        """Return what still differs, with the commands to fix it, or ""."""
+        """Restore an original; return what still differs, with commands to type, or ""."""
         if original.place in self._handed and (
             fault := states.fault(original.setting, original.state)
         ):
@@ -284,10 +288,11 @@ class Changes:
         commands: tuple[Any, ...] = ()
         state = current(host, original.setting, original.interface, original.state)
         if (foreign or self._noted) and original.place not in self._begun:
-            if why := notes.beyond(original, state):
+            if why := notes.impossible(original, state):
                 return why
-            self._begun.add(original.place)  # IPv6 comes back with values that no setting wrote
-        for _ in range(2):  # a feature that another one blocked needs a second attempt
+            # a retry is not checked: restored IPv6 has values that no setting wrote
+            self._begun.add(original.place)
+        for _ in range(2):  # a feature that another one blocked needs a second pass
             if not (commands := setting.undo(original.interface, target, state)):
                 break
             restored = self._begin_change(*original.place, commands, original.state, linger, False)
@@ -305,12 +310,12 @@ class Changes:
 
 
 def _by_hand(problem: str, commands: Iterable[Command]) -> str:
-    by_hand = typed(commands)
+    by_hand = quoted_lines(commands)
     return f"{problem}; by hand: {by_hand}" if by_hand else problem
 
 
 def current(host: Host, name: str, interface: str, about: Any) -> State:
-    """Return a setting's present state on the host; `about` as in `Setting.read`."""
+    """Read a setting's present state on the host; `about` is that of `Setting.read`."""
     setting = setting_of(name)
     completed = host.run(setting.read(interface, about))
     if completed.timed_out:
@@ -321,7 +326,7 @@ def current(host: Host, name: str, interface: str, about: Any) -> State:
 
 
 def _named(role: str, act: Callable[[], Any]) -> Any:
-    """Return `act()`; a SettingError without a host gets this role."""
+    """Return `act()`; add the role as host to a SettingError without one."""
     try:
         return act()
     except SettingError as error:

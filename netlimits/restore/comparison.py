@@ -1,9 +1,9 @@
-"""A host's whole network state, compared before the first change and after the last restore.
+"""Compare a host's network state before the first change with that after the last restore.
 
-Settings restore their own states; this finds the rest. The first reading stays in `state/ROLE.json`
-of the results until it is compared. Differences that the campaign can have caused (`side_effects`)
-are restored (`undo_commands`) or an error, which keeps no host claimed; all others are only
-reported.
+Settings restore their own states; this finds side effects. The first reading stays in
+`state/ROLE.json` of the results until it is compared. Differences that the campaign can have caused
+(`side_effects`) are restored (`undo_commands`); those that stay are an error, which does not keep
+the host claimed. All other differences are only reported.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from netlimits.hosts.base import Host
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed, Experiment, decoding
 from netlimits.restore import undo_commands
-from netlimits.restore.originals import typed
+from netlimits.restore.originals import quoted_lines
 from netlimits.restore.side_effects import OF_DRIVERS, SideEffects
 
 FOLDER = "state"
 
 SETTLES = 1.5
-"""Seconds before a reading is repeated: a new IPv6 address takes one second to become usable."""
+"""Seconds before a reading is repeated: a new IPv6 address becomes usable after a second."""
 
 MOST_BYTES = 64_000_000
 """Maximum size of a kept reading in bytes."""
@@ -39,14 +39,14 @@ LINES = 20
 """Maximum number of differences listed for a host."""
 
 Sets = Mapping[str, Collection[str]]
-"""Setting -> the names that an experiment sets (of sysctls)."""
+"""Setting -> the names of the sysctls that it sets; empty for all settings but `sysctl`."""
 
 
 def sets_of(experiment: Experiment, roles: Collection[str]) -> dict[str, Sets]:
     """Return the settings that an experiment may change on each role.
 
-    A role that is not in `roles` stands for all: hosts of a mesh play both ends, a duet's side has
-    its own.
+    If a setting names a role that is not in `roles`, it counts for all roles: the hosts of a mesh
+    play both ends, and a side of a duet has its own roles.
     """
     sets: dict[str, dict[str, set[str]]] = {}
     for side in (experiment, *experiment.sides.values()):
@@ -66,7 +66,7 @@ def sets_of(experiment: Experiment, roles: Collection[str]) -> dict[str, Sets]:
 
 @dataclass(slots=True)
 class ComparisonResult:
-    """The result of a comparison: our differences by role, and lines about those of other users."""
+    """The differences that are ours, by role, and lines about those of `others` (other users)."""
 
     ours: dict[str, list[str]] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
@@ -78,7 +78,10 @@ class ComparisonResult:
 
 
 class StateComparison:
-    """The network state of a campaign's hosts, by role. `host` returns the host of a role."""
+    """Keeps and compares the network states of a campaign's hosts.
+
+    `host` returns the host of a role; `sets` has the settings that may change on each role.
+    """
 
     def __init__(
         self, archive: Archive, host: Callable[[str], Host], sets: Mapping[str, Sets] | None = None
@@ -89,7 +92,7 @@ class StateComparison:
         self.result = ComparisonResult()
 
     def take(self) -> None:
-        """Read and keep the state of each host that will change. Raises ArchiveUnwritable."""
+        """Read and save the state of each host that may change. Raises ArchiveUnwritable."""
 
         def take(role: str) -> None:
             state = self._read(role, self._sets[role])
@@ -106,7 +109,7 @@ class StateComparison:
     def compare(
         self, run: Callable[[str, Command], Completed], skipped: Collection[str] = ()
     ) -> ComparisonResult:
-        """Compare hosts with their kept states, except `skipped`; restore ours by `run`."""
+        """Compare the hosts, except `skipped`, with their saved states; restore ours by `run`."""
         self.result = ComparisonResult()
         roles = [role for role in self._archive.machines if role not in skipped]
         at_once(lambda role: self._compare(role, run), [r for r in roles if self._kept(r)])
@@ -120,12 +123,14 @@ class StateComparison:
         return self.result
 
     def forget(self, roles: Iterable[str]) -> None:
+        """Delete the saved states of roles."""
         with suppress(OSError):
             for role in roles:
                 self._archive.folder.remove(_file(role))
             (self._archive.path / FOLDER).rmdir()
 
     def kept(self) -> tuple[str, ...]:
+        """Return the roles with a saved state."""
         return tuple(role for role in self._archive.machines if self._kept(role))
 
     def _read(self, role: str, sets: Sets) -> NetworkState:
@@ -138,7 +143,7 @@ class StateComparison:
         return parsed(answers, interface)
 
     def _kept(self, role: str) -> tuple[NetworkState, Sets] | None:
-        """Return the reading before the first change and the settings, or None."""
+        """Return a role's saved state and its settings, or None without a readable one."""
         try:
             data = self._archive.folder.read(_file(role), MOST_BYTES)
             sets = decoding.parsed(data)["sets"]
@@ -191,7 +196,7 @@ class StateComparison:
     def _separated(
         self, role: str, sets: Sets, before: NetworkState, now: NetworkState
     ) -> tuple[tuple[Difference, ...], tuple[Difference, ...]]:
-        """Return our own differences, and those of other users; none after a reboot."""
+        """Return (our differences, those of other users); none after a reboot."""
         if before.boot != now.boot:
             return (), ()
         every = differences(before, now)
@@ -214,5 +219,5 @@ def _few(lines: list[str]) -> list[str]:
 
 
 def _by_hand(difference: Difference) -> str:
-    by_hand = typed(undo_commands.commands([difference]))
+    by_hand = quoted_lines(undo_commands.commands([difference]))
     return f"{difference}; by hand: {by_hand}" if by_hand else str(difference)

@@ -1,4 +1,4 @@
-"""Give up what a dead campaign left changed: restore nothing and free the hosts."""
+"""Give up what a dead campaign left changed: free the hosts without restoring them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netlimits.restore.guard.claims import snapshot
 from netlimits.restore.guard.guards import Guards
 from netlimits.restore.guard.terms import FROM_NOTES, forced
 from netlimits.restore.notes import Note
-from netlimits.restore.originals import Original, from_event, typed
+from netlimits.restore.originals import Original, from_event, quoted_lines
 from netlimits.restore.restoration import identity
 
 _LIST = (
@@ -33,7 +33,7 @@ _REMOVE = FOLDER + 'for n; do rm -rf "$d/$n"; done; rmdir "$d" 2>/dev/null || tr
 def forget_journal(
     archive: Archive, hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]
 ) -> None:
-    """Give up what a campaign left changed on its reachable hosts; `tell` gets a line for each."""
+    """Give up what a campaign left changed on `hosts`; `tell` gets a line for each setting."""
     this_process = holder(archive.path.name, identity(archive))
     left = {role: _left(role, host) for role, host in hosts.items()}
     for role, notes in left.items():
@@ -57,7 +57,7 @@ def forget_journal(
 
 
 def forget_notes(hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]) -> None:
-    """Give up what the notes on hosts list, unless a campaign is using one of them (HostError)."""
+    """Give up what the notes on hosts list. Raises HostError if a campaign is using a host."""
     left = {role: _left(role, host) for role, host in hosts.items()}
     claims = {role: [*snapshot(hosts.__getitem__, role).claimed()] for role in hosts}
     _remove(Guards(hosts.__getitem__, hosts, holder("", secrets.token_hex(8)), None), left, force)
@@ -73,7 +73,7 @@ def forget_notes(hosts: Mapping[str, Host], force: bool, tell: Callable[[str], o
 
 
 def _left(role: str, host: Host) -> dict[str, dict[str, Any] | None]:
-    """Return the notes about a host by file name; None for a damaged one."""
+    """Return {file name: note about this host}; the note is None if it is damaged."""
     links = snapshot(lambda _: host, role).links
     listed = must(host.run(Command(("sh", "-c", _LIST), deadline=10))).stdout
     return {
@@ -110,5 +110,5 @@ def _given_up(original: Original) -> str:
         commands = script.commands(original)
     except (NetlimitsError, LookupError, TypeError, ValueError, AttributeError):
         return where
-    by_hand = typed(commands)
+    by_hand = quoted_lines(commands)
     return f"{where}; to restore it by hand: {by_hand}" if by_hand else where

@@ -1,8 +1,8 @@
-"""Notes on the host itself about its settings before the first change.
+"""Notes on the host itself about the original states of its settings.
 
 With them `netlimits restore --hosts FILE` can restore a host from any machine. A note is one JSON
-file for each setting, written before the first change and removed after its restore: in
-/run/netlimits for root, since settings do not survive a boot either, else in the login's state
+file per setting, written before the first change and removed after the restore. It is in
+/run/netlimits for root, since settings do not survive a reboot either, else in the login's state
 folder.
 """
 
@@ -26,7 +26,7 @@ class Note(Place):
 
 
 class NoteFile(NamedTuple):
-    """A note's file name and its text, which is one line."""
+    """The file name of a note, and its text of one line."""
 
     name: str
     text: str
@@ -37,7 +37,7 @@ NOTES = (
     '[ -f "$one" ] && text=$(cat "$one" 2>/dev/null) || '
     '{ text=; [ -e "$one" ] || [ -L "$one" ] || continue; }; printf "%s\\n" "$text"; done'
 )
-"""Print a line for each note; an empty one for a note that is empty, unreadable or not a file."""
+"""Print one line per note, which is empty if the note is empty, unreadable or no file."""
 
 _WRITE = (
     FOLDER
@@ -50,7 +50,7 @@ _REMOVE = FOLDER + 'rm -rf "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
 def note_file(
     original: Original, link_address: str, campaign: str, identity: str, since: float, order: int
 ) -> NoteFile:
-    """Return the note about `original`, the `order`-th change."""
+    """Return the note about `original`, which was the `order`-th to be recorded."""
     note = {
         "role": original.role,
         "interface": original.interface,
@@ -78,7 +78,7 @@ def remove(original: Original, link_address: str) -> Command:
 
 
 def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
-    """Parse what `read` printed: the notes, last change first, and an error about others, or ""."""
+    """Parse what `read` printed into notes, last change first, and an error for bad ones or ""."""
     readable, wrong = list[dict[str, Any]](), ""
     for line in completed.stdout.splitlines():
         try:
@@ -96,8 +96,11 @@ def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
     return sorted(readable, key=lambda note: note["order"], reverse=True), wrong
 
 
-def beyond(original: Original, now: State) -> str:
-    """Return what of a note no setting can have removed, or "": another user may write notes."""
+def impossible(original: Original, now: State) -> str:
+    """Return how the host differs from a note in a way that no setting can cause, or "".
+
+    Another user may have written such a note.
+    """
     if original.setting == "route":
         routes = original.state["routes"]
         gone = [r for r, metrics in routes.items() if "?" not in metrics and r not in now["routes"]]

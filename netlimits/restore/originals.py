@@ -1,4 +1,4 @@
-"""The original state of settings, its records, and the order in which it is restored."""
+"""The original states of settings: their record, the undo log, and the order of their restore."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from netlimits.model import Command, Completed
-from netlimits.settings import MADE_ANEW, State
+from netlimits.settings import RECREATES, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +26,20 @@ class Original:
 
 
 class Changed(NamedTuple):
-    """The results of commands that changed a host, and of those right after the last one."""
+    """The results of commands that changed a host, and of the readings right after the last one."""
 
     answers: tuple[Completed, ...]
     then: tuple[Completed, ...]
 
 
 class UndoLog(Protocol):
-    """Where `Changes` records what it found, and through which it changes hosts.
+    """Records the originals for `Changes`, and runs the commands that change hosts.
 
-    If a method raises, the change is not made, or a restored setting counts as not restored.
+    If a method raises, the change is not made, or the setting counts as not restored.
     """
 
     def keep(self, original: Original) -> None:
-        """Record an original durably; the setting is changed after that."""
+        """Record an original durably, before its setting is changed."""
 
     def run(self, role: str, command: Command) -> Completed:
         """Run a command that changes the host of a role."""
@@ -47,22 +47,26 @@ class UndoLog(Protocol):
     def begin_change(
         self, role: str, commands: Sequence[Command], then: Sequence[Command], guarded: bool
     ) -> Callable[[], Changed]:
-        """Start changes, only under a guard if `guarded`, and then commands that read."""
+        """Start the changes and then readings; return a function that waits for their results.
+
+        If `guarded`, nothing is changed unless a guard would restore it.
+        """
 
     def begin_restore(self, original: Original) -> None:
-        """Record that the restore of an original begins."""
+        """Get ready to restore an original, such as by extending the host's claim and guard."""
 
     def end_restore(self, original: Original) -> None:
-        """Remove the record of an original that was restored."""
+        """Record that an original was restored."""
 
 
 def restore_order(changed: Iterable[Original]) -> tuple[Original, ...]:
-    """Return changes in the order of their restore: last first, MTU and channels before dependants.
+    """Return originals in the order of their restore.
 
-    A dependent setting that was restored earlier would be lost with the queues.
+    That is the last change first, but channels and MTU before the settings that the kernel resets
+    with them: these would be lost if they were restored earlier.
     """
     back = [*changed][::-1]
-    for name, later in MADE_ANEW.items():
+    for name, later in RECREATES.items():
         for first in [change for change in back if change.setting == name]:
             at = back.index(first)
             waiting = [
@@ -79,15 +83,15 @@ def from_event(event: Mapping[str, Any]) -> Original:
     return Original(event["role"], event["interface"], event["setting"], event["state"])
 
 
-def typed(commands: Iterable[Command]) -> str:
-    """Return commands as a person would type them, in backquotes; "" for none."""
-    return "; ".join(f"`{line}`" for command in commands for line in in_words(command))
+def quoted_lines(commands: Iterable[Command]) -> str:
+    """Return the commands as a person would type them, each in backquotes; "" for none."""
+    return "; ".join(f"`{line}`" for command in commands for line in shell_lines(command))
 
 
-def in_words(command: Command) -> tuple[str, ...]:
-    """Return the lines that a person would type for a command: one, except for a script."""
+def shell_lines(command: Command) -> tuple[str, ...]:
+    """Return the lines that a person would type for a command; several for a script of ours."""
     if command.by_hand or command.argv[:2] == ("sh", "-c"):
-        return tuple(line for each in command.by_hand for line in in_words(each))
+        return tuple(line for each in command.by_hand for line in shell_lines(each))
     fed = f"echo {shlex.quote(command.stdin.strip())} | " if command.stdin else ""
     # sysctl prints tabs and accepts blanks; a tab typed at a terminal starts completion
     return ((fed + shlex.join(command.argv)).replace("\t", " "),)

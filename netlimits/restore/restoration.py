@@ -1,8 +1,8 @@
 """Restore hosts, from a campaign's journal or from the notes on the hosts.
 
 An original state is recorded in the journal, on the host and in its guard before the first change.
-After its restore the note goes first, then the journal records it: a kill leaves at most something
-to restore twice. Guards and claims go last.
+After its restore, first the note is removed, then the journal records the restore. So if we are
+killed between the two, the setting is restored twice, never left out. Guards and claims end last.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def guards(
 
 
 def identity(archive: Archive) -> str:
-    """Return a campaign's identity: its folder on this machine and when it was created."""
-    if lease := archive.meta.get("lease"):  # a shard's, whichever machine continues it
+    """Return a campaign's identity: a hash of this machine, its folder, its start and its seed."""
+    if lease := archive.meta.get("lease"):  # the same for a shard, whichever machine continues it
         return str(lease)
     folder = archive.path.stat()
     origin = (socket.gethostname(), folder.st_ino, archive.meta["created"], archive.meta["seed"])
@@ -78,7 +78,7 @@ class CampaignLog:
 
 
 class NoteLog:
-    """The undo log for a restore from a host's notes; `removals` remove the notes of each place."""
+    """The undo log of a restore from a host's notes; `removals` has the commands to remove them."""
 
     def __init__(
         self, guards: Guards, removals: Mapping[tuple[str, str, str], list[Command]]
@@ -104,9 +104,13 @@ def restore_all(
     changes: Changes,
     guarding: Guards,
     states: StateComparison | None = None,
-    beyond: Collection[str] = (),
+    skipped: Collection[str] = (),
 ) -> None:
-    """Restore all, compare (not the roles `beyond`), and free the hosts where nothing is left."""
+    """Restore all changes, compare the hosts' network states, and free the restored hosts.
+
+    States are compared if `states` is given, except those of the roles `skipped`. Raises
+    RestoreError.
+    """
     problems = []
     try:
         try:
@@ -114,7 +118,7 @@ def restore_all(
         except RestoreError as error:
             problems.append(str(error))
         if states:
-            left = {*beyond, *(original.role for original in changes.changed)}
+            left = {*skipped, *(original.role for original in changes.changed)}
             problems += filter(None, [states.compare(guarding.run, left).problem()])
     finally:
         guarding.release({original.role for original in changes.changed})
@@ -131,11 +135,11 @@ def restore_from_journal(
     unreached: Collection[str] = (),
     tell: Callable[[str], object] = lambda _: None,
 ) -> tuple[Original, ...]:
-    """Restore what a killed process left changed, by its locked journal, and return it.
+    """Restore what a killed process left changed, and return it. The journal must be locked.
 
-    If the journal is not `ours`, the hosts' whole state is not compared. `tell` gets a line for
+    If the journal is not `ours`, the hosts' network states are not compared. `tell` gets a line for
     each difference that other users caused. Raises HostError if another campaign is using a host,
-    RestoreError for what is left.
+    RestoreError for what could not be restored.
     """
     left = tuple(from_event(event) for event in unfinished(archive))
     originals = tuple(original for original in left if original.role not in unreached)
@@ -144,13 +148,13 @@ def restore_from_journal(
     guarding.claim(forced(RESTORE, force))
     log = CampaignLog(archive, guarding, host_facts)
     states = StateComparison(archive, hosts.__getitem__)
-    beyond = [role for role in archive.machines if role not in hosts or role in unreached]
+    skipped = [role for role in archive.machines if role not in hosts or role in unreached]
     try:
         restore_all(
             Changes(hosts.__getitem__, log, originals, ours=ours),
             guarding,
             states if ours else None,
-            beyond,
+            skipped,
         )
     finally:
         for line in states.result.others:
@@ -159,7 +163,7 @@ def restore_from_journal(
 
 
 def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[Original, ...]:
-    """Restore what the notes on the hosts list and return it. Raises RestoreError."""
+    """Restore and return what the notes on the hosts list. Raises RestoreError."""
     done: list[Original] = []
     left = dict.fromkeys(hosts, "")
     this_process = holder("", secrets.token_hex(8))
@@ -180,7 +184,7 @@ def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[
 
 
 def _from_notes(role: str, host: Host, guarding: Guards) -> tuple[Original, ...]:
-    """Restore what one host's notes list. Raises RestoreError, also for damaged notes."""
+    """Restore and return what one host's notes list. Raises RestoreError, also for bad notes."""
     originals: dict[tuple[str, str, str], Original] = {}
     removals: dict[tuple[str, str, str], list[Command]] = {}
     readable, wrong = notes.notes(must(host.run(notes.read())))

@@ -1,12 +1,16 @@
-"""Which differences of a host's network state the settings of a campaign can have caused.
+"""Decide which differences of a host's network state a campaign's settings can have caused.
 
-The *stack* is the data interface, every interface stacked on it, and the ports of a bond. Settings
-that restart an interface reach what a restart can remove from the stack, and every route whose
-destination a route of the stack has too, since IPv6 moves such routes. No restart removes an IPv4
-address, a name or an administrator's qdisc; only `switch` (interfaces made anew) and `channels`
-(queues) reach more. Any other setting reaches what it sets, on the stack; `sysctl` also the same
-names of other interfaces. New leaves are ours only if the kernel makes them by itself. All else is
-other users': reported and left.
+The *stack* is the data interface, every interface stacked on it, and its ports if it is a bond.
+
+- A setting that restarts an interface can affect what a restart removes from the stack, and every
+  route to a destination of a route of the stack, since IPv6 moves such routes. No restart removes
+  an IPv4 address, a name or an administrator's qdisc. Only `switch`, which may create interfaces
+  anew, and `channels`, which creates queues anew, affect more.
+- Any other setting affects what it sets, on the stack; `sysctl` also the same names of other
+  interfaces.
+- A new leaf is ours only if the kernel creates such leaves by itself.
+
+Everything else was changed by other users: it is reported and left.
 """
 
 from __future__ import annotations
@@ -20,10 +24,10 @@ from netlimits.evidence.network.comparison import Difference
 from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
 
 RESTARTS = {"mtu", "channels", "ring", "link", "pause", "switch"}
-"""Settings that may take the interface down and up, or create it anew."""
+"""Settings that may take the interface down and up again, or create it anew."""
 
 OF_DRIVERS = {*RESTARTS, "coalesce", "rss"}
-"""Settings after which a driver may report other rings, coalescing, channels, pause or RSS."""
+"""Settings after which the driver may have other rings, coalescing, channels, pause or RSS."""
 
 OF_ROUTES = {*RESTARTS, "route"}
 
@@ -40,23 +44,23 @@ KINDS: Mapping[str, Collection[str]] = {
     "gso": ("link",),
     "ingress": ("qdisc", "filter"),
 }
-"""Setting without a restart -> the kinds of leaf that it changes on the stack."""
+"""Setting -> the kinds of leaf that it changes on the stack, besides those of a restart."""
 
 _OF_OFFLOADS = re.compile(r"(gso|gro|tso)_\w+")
-"""Leaves of a link that follow its offloads."""
+"""Attributes of a link that change with its offloads."""
 
 _OF_RESTARTS = re.compile(r"flags|(min_|max_)?mtu|num_[rt]x_queues|linkinfo\..*\.cost")
-"""Leaves of a link that a driver, or the bridge it is a port of, may reset."""
+"""Attributes of a link that its driver, or the bridge above it, may reset."""
 
 _KERNELS = re.compile(r"(multicast )?(fe80::/64|ff00::/8)$")
-"""Routes that IPv6 makes on each interface."""
+"""Routes that IPv6 creates on each interface."""
 
 _DEVICES = re.compile(r" dev (\S+)")
 _END = re.compile(r"_(ms|bytes|secs|jiffies)$")
 
 
 class SideEffects:
-    """The reach of one role's settings; `sets` maps each to the names that it sets (of sysctls)."""
+    """The possible side effects of one role's settings, `sets` (see `comparison.Sets`)."""
 
     def __init__(
         self,
@@ -104,7 +108,7 @@ class SideEffects:
             return "switch" in self._sets and leaf.interface in self.stack
         if leaf.kind == "sysctl" and _stem(leaf.name) in self._stems:
             return True
-        if leaf.kind.endswith(" rule") or (difference.before is None and self._is_made(leaf)):
+        if leaf.kind.endswith(" rule") or (difference.before is None and self._is_added(leaf)):
             return False
         if leaf.kind.endswith((" route", " nexthop")) and OF_ROUTES & self._sets.keys():
             if difference.after is None and self._went_with_address(leaf):
@@ -113,16 +117,17 @@ class SideEffects:
             return bool(devices & self.stack) or _destination(leaf) in self._destinations
         if leaf.interface not in self.stack:
             return False
-        if RESTARTS & self._sets.keys() and self._restarts(difference):
+        if RESTARTS & self._sets.keys() and self._follows_restart(difference):
             return True
         if leaf.kind == "link" and not _OF_OFFLOADS.fullmatch(leaf.name):
             return False
         return any(leaf.kind in KINDS.get(name, ()) for name in self._sets)
 
-    def _restarts(self, difference: Difference) -> bool:
+    def _follows_restart(self, difference: Difference) -> bool:
+        """Return True if a restart of an interface of the stack can cause the difference."""
         leaf = difference.leaf
         if leaf.kind == "qdisc" and _is_default(leaf) and difference.after is None:
-            return leaf.interface not in self._with_qdisc  # else that one replaced it
+            return leaf.interface not in self._with_qdisc  # else an added qdisc replaced it
         if "switch" in self._sets:
             return True
         if leaf.kind == "sysctl":
@@ -136,8 +141,8 @@ class SideEffects:
             return is_kernels or "/xps_" in leaf.name or "channels" in self._sets
         return True
 
-    def _is_made(self, leaf: Leaf) -> bool:
-        """Return True for a new leaf that the kernel does not make by itself."""
+    def _is_added(self, leaf: Leaf) -> bool:
+        """Return True for a new leaf that somebody added: the kernel does not create such ones."""
         if leaf.kind.endswith(" route"):
             return _destination(leaf) not in self._moved and not self._is_kernels(leaf)
         if leaf.kind == "address":
@@ -151,7 +156,10 @@ class SideEffects:
         return leaf.kind.endswith((" neighbour", " nexthop"))
 
     def _went_with_address(self, leaf: Leaf) -> bool:
-        """Return True for an IPv4 route that went with an address that another user removed."""
+        """Return True for an IPv4 route that the kernel removed with an address.
+
+        No setting but `switch` removes addresses, so another user did.
+        """
         if leaf.kind != "IPv4 route" or "switch" in self._sets:
             return False
         had, has = (
@@ -163,7 +171,7 @@ class SideEffects:
         return bool(gone) and (not has or any(source and source[1] == str(a.ip) for a in gone))
 
     def _is_kernels(self, leaf: Leaf) -> bool:
-        """Return True for a route that the kernel makes for an address that was there before."""
+        """Return True for a route that the kernel creates for an earlier address."""
         if " proto kernel" not in leaf.name:
             return False
         if _KERNELS.match(leaf.name.partition(" dev ")[0]):
@@ -200,11 +208,11 @@ def _destination(leaf: Leaf) -> str:
 
 
 def _is_default(leaf: Leaf) -> bool:
-    """Return True for a qdisc that the kernel makes: it has no handle."""
+    """Return True for a qdisc that the kernel created: its handle is 0:."""
     return leaf.name.split()[1:2] == ["0:"]
 
 
 def _stem(name: str) -> str:
-    """Return a sysctl's name without its interface and without the unit at its end."""
+    """Return a sysctl's name without its interface and its unit, to compare related sysctls."""
     name = re.sub(r"^(net\.\w+\.(?:conf|neigh))\..*\.(\w+)$", r"\1.\2", name)
     return _END.sub("", name).replace("tcp_allowed_congestion", "tcp_congestion")

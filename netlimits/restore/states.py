@@ -1,8 +1,8 @@
-"""Check that a recorded state may be restored: anybody may have written it."""
+"""Check that a recorded state may be restored, since another user may have written it."""
 
 from __future__ import annotations
 
-from netlimits.settings import OF_COMMANDS, State, setting
+from netlimits.settings import COMMAND_SETTINGS, State, setting
 from netlimits.settings.sysctl import MOVES_MORE
 
 
@@ -16,7 +16,8 @@ def fault(name: str, state: State) -> str:
 
 
 def owner_only(name: str) -> str:
-    if name not in OF_COMMANDS:
+    """Return why a setting is not restored from another user's folder, or ""."""
+    if name not in COMMAND_SETTINGS:
         return ""
     return (
         "its commands are not run from somebody else's folder; `netlimits restore --hosts FILE` "
@@ -25,9 +26,9 @@ def owner_only(name: str) -> str:
 
 
 def settable(name: str, state: State) -> State:
-    """Return the parts of another user's state that may be restored: none that `settings:` refuses.
+    """Return another user's state without the parts that an experiment may not set.
 
-    An MTU's state has IPv6 sysctls that no experiment may set: they change addresses or routes.
+    These are sysctls in the state of an MTU whose writing changes addresses or routes.
     """
     if name != "mtu":
         return state

@@ -1,4 +1,4 @@
-"""The commands that restore single leaves of a network state, beside those of settings."""
+"""The commands that restore single leaves of a network state, which no setting restores."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from netlimits.settings import setting
 from netlimits.settings.sysctl import MOVES_MORE
 
 MOST = 100
-"""Maximum number of leaves to restore; more than that is no side effect but another host."""
+"""Maximum number of leaves to restore: more of them are no side effect, but another host."""
 
+_KINDS = ("link", "sysctl", "address", "token", "features")
 _OF_LINKS = (
     *("mtu", "txqlen", "gso_max_size", "gso_max_segs", "gro_max_size"),
     *("gso_ipv4_max_size", "gro_ipv4_max_size"),
@@ -23,31 +24,32 @@ _FLAGS = ("nodad", "noprefixroute", "home", "mngtmpaddr", "autojoin")
 
 
 def commands(differences: Iterable[Difference]) -> tuple[Command, ...]:
-    """Return the commands in their order: surplus routes are removed first."""
-    some = [*differences][:MOST]
-    both = [(_order(d), command) for d in some for command in _ways(d)]
-    return tuple(command for _, command in sorted(both, key=lambda pair: pair[0]))
+    """Return the commands that undo the differences, in the order of `_order`."""
+    ordered = sorted([*differences][:MOST], key=_order)
+    return tuple(command for difference in ordered for command in _undo(difference))
 
 
 def _order(difference: Difference) -> tuple[int, bool]:
+    """Return the sort key: surplus routes first, then `_KINDS`, then all else."""
     kind, _, name = difference.leaf
-    last = ("link", "sysctl", "address", "token", "features").index
-    order = last(kind) + 1 if kind in ("link", "sysctl", "address", "token", "features") else 6
     is_route = kind.endswith(" route")
     if is_route and difference.before is None:
-        order = 0
+        order = -1
+    else:
+        order = _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
     return order, is_route and " via " in name  # a gateway needs its link's route first
 
 
-def _ways(difference: Difference) -> Iterator[Command]:
+def _undo(difference: Difference) -> Iterator[Command]:
     kind, interface, name = difference.leaf
     before = difference.before
     if kind.endswith((" route", " neighbour")):
-        yield from _WAYS[kind.split()[1]](kind[3], name, before)
+        family = kind.removeprefix("IPv")[0]
+        yield from _UNDO[kind.split()[1]](family, name, before)
     elif kind == "sysctl" and before is not None and not MOVES_MORE.search(name):
         try:
             yield from setting("sysctl").undo("", {name: before}, {})
-        except SettingError:  # of an interface with a dot in its name
+        except SettingError:  # the interface has a dot in its name
             path = name.translate(str.maketrans("/.", "./"))
             yield _root("sysctl", "-w", f"{path}={before}")
     elif kind == "link" and before is not None and name in _OF_LINKS:
@@ -93,7 +95,7 @@ def _neighbour(family: str, text: str, before: str | None) -> Iterator[Command]:
         yield _root("ip", f"-{family}", "neigh", "replace", *words, "nud", "permanent")
 
 
-_WAYS: Mapping[str, Callable[[str, str, str | None], Iterator[Command]]] = {
+_UNDO: Mapping[str, Callable[[str, str, str | None], Iterator[Command]]] = {
     "route": _route,
     "neighbour": _neighbour,
 }

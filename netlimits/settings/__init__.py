@@ -1,7 +1,7 @@
-"""The settings, in the order in which they have to be applied.
+"""The registry of settings, in an order in which no setting undoes an earlier one.
 
-Within a run they are applied in the order of the experiment's file; this tuple is the registry and
-the order if there is no file. They are restored in reverse.
+A run applies its settings in the order of the experiment's file. Where no file gives an order, that
+of `SETTINGS` holds. Settings are restored in reverse.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from netlimits.settings.sysctl import Sysctl
 from netlimits.settings.tunnel import Tunnel
 
 __all__ = [
-    "MADE_ANEW",
-    "OF_COMMANDS",
+    "COMMAND_SETTINGS",
+    "RECREATES",
     "SETTINGS",
     "TRIED",
     "Setting",
@@ -40,20 +40,20 @@ __all__ = [
 ]
 
 SETTINGS: tuple[Setting, ...] = (
-    Switch(),  # it may be a driver's module, which creates the interface and its settings anew
-    Sysctl(),  # the host's; what is created later (such as a default qdisc) depends on it
+    Switch(),  # it may load a driver, which creates the interface and its settings anew
+    Sysctl(),  # of the host; what is created later (such as a default qdisc) depends on it
     Link(),  # takes the link down for seconds, which resets routes' metrics
-    Pause(),  # settles with the other end, as a link does
+    Pause(),  # negotiated with the other end, as the link is
     CHANNELS,  # creates the queues anew: rings, coalescing and an mq qdisc belong to them
     RING,  # many drivers restart the interface, which may reset coalescing
     Coalesce(),
     IRQ,  # channels create and remove interrupts
-    RPS,  # channels create its queues too
+    RPS,  # channels create its queues
     XPS,
     Rfs(),
     Rss(),  # channels replace its table
-    Ntuple(),  # names queues that channels create
-    Mtu(),  # some drivers restart too; IPv6 loses routes' mtu, and below 1280 the routes
+    Ntuple(),  # refers to queues that channels create
+    Mtu(),  # may restart the interface; IPv6 loses its routes' mtu, and below 1280 its routes
     Offload(),  # with a large MTU some drivers switch features off
     Gso(),  # offloads decide whether segments are built at all
     Napi(),  # channels create its queues; it works through GRO, which offload switches
@@ -66,22 +66,25 @@ SETTINGS: tuple[Setting, ...] = (
     Load(),  # last, so it ends first: nothing else has to be set or restored on a loaded host
 )
 
-MADE_ANEW: Mapping[str, tuple[str, ...]] = {
+RECREATES: Mapping[str, tuple[str, ...]] = {
     "mtu": ("qdisc",),
     "channels": ("ring", "coalesce", "irq", "rps", "xps", "rfs", "rss", "qdisc"),
 }
-"""Setting -> those that its change creates anew; they are restored after it."""
+"""Setting -> settings that the kernel resets with it; they are restored after it."""
 
-OF_COMMANDS = ("switch",)
-"""Settings whose states are commands, which are never run from a stranger's files."""
+COMMAND_SETTINGS = ("switch",)
+"""Settings whose states contain commands, which are never run from another user's files."""
 
 
 TRIED = (
     *("pause", "channels", "ring", "coalesce", "irq", "xps", "rss", "ntuple"),
     *("gso", "ingress", "tunnel", "governor", "c_states"),
 )
-"""Settings that a driver may take and ignore, or that need modules: they are tried before the first
-run. What cuts hosts off (`link`, `mtu`) and what is always refused aloud is not."""
+"""Settings to try before the first run: drivers may ignore them silently, or they need modules.
+
+Not tried are settings that cut a host off (`link`, `mtu`), and those whose failure is always
+reported.
+"""
 
 
 def setting(name: str) -> Setting:
@@ -90,5 +93,5 @@ def setting(name: str) -> Setting:
 
 
 def options_of(use: SettingUse, role: str, machines: Mapping[str, Machine]) -> Any:
-    """Return a setting's options for one of its roles. Raises SettingError as `between`."""
+    """Return the options of a setting for one of its roles. Raises as `Setting.between`."""
     return setting(use.name).between(use.options, role, use.roles, machines)

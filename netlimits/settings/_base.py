@@ -13,15 +13,16 @@ from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, Machine
 
 State = Mapping[str, Any]
-"""A setting's state on one interface, as the journal records it.
+"""The state of a setting on one interface, as the journal records it.
 
-Its top-level keys are its parts. Most settings read all of their parts every time; one that reads
-only what it is asked about (sysctls) finds further parts later, which are added to the original.
+Its top-level keys are its parts. Most settings read all parts every time. A setting that only reads
+the parts it is asked about (`sysctl`, `switch`, the key of `rss`) may read others later.
+These are then added to the original state.
 """
 
 
 class Setting(Protocol):
-    """A kind of thing that can be changed on a host: a subclass in one file, one line in SETTINGS.
+    """Something that can be changed on a host: one subclass in one file, one line in SETTINGS.
 
     Attributes:
         name: The key in an experiment's `settings:`.
@@ -42,12 +43,13 @@ class Setting(Protocol):
 
         Args:
             interface: The data interface.
-            about: The options wanted, or an original state to restore. Only settings with too many
-                values to read them all (sysctls) use it.
+            about: The options wanted, or an original state to restore. It selects what to read if
+                reading everything is impossible (`sysctl`, `switch`) or unwanted (the key of
+                `rss`, network namespaces for `mtu`). Other settings ignore it.
         """
 
     def state(self, completed: Completed) -> State:
-        """Return the state in that command's output.
+        """Return the state that the output of `read` shows.
 
         Raises:
             SettingError: If it shows none.
@@ -65,12 +67,12 @@ class Setting(Protocol):
             The commands in their order; none if `state` is `wanted` already.
 
         Raises:
-            SettingError: If the host cannot have it; the message says what the experiment could ask
-                for instead.
+            SettingError: If the host cannot have what is wanted; the message says what the
+                experiment can ask for instead.
         """
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return what of `wanted` does not hold in `state`, in words; empty if the change took."""
+        """Return a message for each wanted value that `state` lacks; none if the change took."""
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """Return the commands from `state` back to `original`; none if they are equal.
@@ -83,14 +85,14 @@ class Setting(Protocol):
         """
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return what in `state` differs from `original`, in words, leaf by leaf."""
+        """Return a message for each value of `state` that differs from `original`."""
 
     def faults(self, state: State) -> Iterator[str]:
-        """Yield what of a recorded state must not be restored, in words.
+        """Yield a message for each part of a recorded state that must not be restored.
 
-        A stranger may have written the journal or note: names and values must be ones that the
-        schema allows and that the commands accept. What is no state at all may raise LookupError,
-        TypeError, ValueError, AttributeError or ArithmeticError.
+        Another user may have written the journal or the note, so its names and values must be ones
+        that the schema allows and the commands accept. If `state` is no state of this setting, this
+        may raise LookupError, TypeError, ValueError, AttributeError or ArithmeticError.
         """
 
     def check_found(self, interface: str, state: State) -> None:
@@ -100,14 +102,21 @@ class Setting(Protocol):
     def between(
         self, options: Any, role: str, roles: Sequence[str], machines: Mapping[str, Machine]
     ) -> Any:
-        """Return the options for one of its roles: a tunnel's ends differ.
+        """Return the options for one of the setting's roles, such as one end of a tunnel.
 
-        Raises SettingError if they do not fit the hosts.
+        Args:
+            options: The options of the experiment, the same for all roles.
+            role: The role to return options for.
+            roles: All roles that use the setting.
+            machines: The machine of each role, with its address.
+
+        Raises:
+            SettingError: If the options do not fit the hosts.
         """
         return options
 
     def error(self, problem: str, completed: Completed | None = None) -> SettingError:
-        """Return an error of this setting, on the host of a command."""
+        """Return an error of this setting; `completed`, if given, names the host."""
         return SettingError(problem, setting=self.name, host=completed.host if completed else "")
 
     def unreadable(self, completed: Completed, problem: str = "cannot be read") -> SettingError:
@@ -116,7 +125,7 @@ class Setting(Protocol):
         return self.error(f"{problem}: {reason}", completed)
 
     def shows_none(self, completed: Completed) -> SettingError:
-        """Return the error for what the interface lacks, with the last line of `ethtool`."""
+        """Return the error for a feature that the interface lacks, with ethtool's last line."""
         lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
         reason = lines[-1] if lines else f"exit status {completed.status}"
         problem = f"`{' '.join(completed.command.argv)}` shows none: {reason}"

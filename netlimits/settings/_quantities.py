@@ -1,7 +1,7 @@
-"""Numbers that `ethtool` shows under their maximums: rings and channels.
+"""Settings that `ethtool` shows as maximums and current values: rings and channels.
 
-The text is parsed: `ethtool --json` has `-g` and `-l` only from 6.2 on. What the driver lacks is
-`n/a`, or 0 with a maximum of 0 if ethtool uses ioctl.
+The text is parsed, since `ethtool --json` supports `-g` and `-l` only from 6.2 on. ethtool prints
+`n/a` for a number that the driver lacks, or, if it uses ioctl, 0 with a maximum of 0.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _MAXIMUMS, _CURRENT = "Pre-set maximums:", "Current hardware settings:"
 
 @dataclass(slots=True)
 class Quantities(NamedValues):
-    """A setting of numbers: `ethtool SHOW` reads it, `ethtool WRITES` changes it.
+    """A setting of numbers, which `ethtool` prints with option `show` and sets with `writes`.
 
-    `names` maps the names of experiments and `ethtool WRITES` to those of `ethtool SHOW`.
+    `names` maps the names that experiments and `writes` use to the labels that `show` prints.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Quantities(NamedValues):
         return Command(("ethtool", self.show, interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {"most": {name: n}, "now": {name: n}} of the numbers that the driver has."""
+        """Return {"most": {name: n}, "now": {name: n}} for the numbers that the driver has."""
         sections: dict[str, dict[str, int]] = {_MAXIMUMS: {}, _CURRENT: {}}
         section: dict[str, int] | None = None
         for line in completed.stdout.splitlines():

@@ -1,4 +1,4 @@
-"""Read and restore the routes of one interface, without a change to any other route.
+"""Read and restore the routes of one interface without changing any other route.
 
 `ip route change` and `replace` change the first route of a destination, TOS and metric, whatever
 its device is; `add` fails if another device has one (kernel 6.18). So a route is changed only if
@@ -25,7 +25,8 @@ SHOW = r"""routes() {
         (key in own) || index($0 " ", " dev " dev " ")'
 }
 """
-"""`routes -4 TABLE INTERFACE` prints its routes, and others' to the same destinations, in order."""
+"""Define `routes -4 TABLE INTERFACE`: print the interface's routes, and those of other interfaces
+to the same destinations, in the kernel's order."""
 
 METRICS = (
     "mtu", "window", "rtt", "rttvar", "ssthresh", "cwnd", "advmss", "reordering", "hoplimit",
@@ -33,7 +34,7 @@ METRICS = (
 )  # fmt: skip
 """Metrics as ip-route(8) names them; the schema lists those that an experiment may set."""
 _PASSING = {"linkdown", "dead", "offload", "trap", "rt_offload", "rt_trap"}
-"""Words of a route that `ip` shows and does not accept: they come and go with the carrier."""
+"""Words that `ip` prints but does not accept; they come and go with the carrier."""
 _VALUED = {"via", "proto", "scope", "src", "metric", "tos", "pref", "realm", "table", "from"}
 _ALONE = {"onlink", "pervasive"}
 _TYPES = {
@@ -75,15 +76,16 @@ while [ $# -ge 5 ]; do
     shift 5
 done
 exit $failed"""
-"""Restore routes from any state: five arguments each, see `_arguments`."""
+"""Restore routes from any state; `_arguments` returns the five arguments of each."""
 
 
 def read(lines: Iterable[str], interface: str) -> State:
     """Return an interface's routes among the lines that `SHOW` printed.
 
-    "routes" has a route's own words and its metrics: {"10.0.0.0/8 via …": {"quickack": "1"}}, or
-    {"?": why} if it cannot be restored. "behind" has the device of the route ahead of one that
-    packets do not use, "before" that of the route which comes second.
+    "routes" maps the words of each route to its metrics: {"10.0.0.0/8 via …": {"quickack": "1"}},
+    or to {"?": words} if it cannot be restored. "behind" maps each route that packets do not use to
+    the device of the first route of its kind. "before" maps each first route to the device of the
+    second one.
     """
     routes: dict[str, dict[str, str]] = {}
     first: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -141,7 +143,7 @@ def _place(words: list[str]) -> tuple[str, str, str, str, str]:
 
 
 def _parsed(words: list[str]) -> tuple[str, dict[str, str]]:
-    """Return a route's own words without its device, and its metrics: {"mtu": "lock 8000"}."""
+    """Return a route's words without its device and metrics, and its metrics by name."""
     if "nexthop" not in words:
         at = words.index("dev")
         words = words[:at] + words[at + 2 :]
@@ -204,7 +206,10 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
 def undo_unseen(
     interface: str, original: State, routes: Sequence[str], now: State | None = None
 ) -> Iterator[Command]:
-    """Yield the command that restores routes from any state; `now` decides what to type."""
+    """Yield a command that restores routes from any state.
+
+    `now` only decides between `change` and `add` in the commands shown for typing by hand.
+    """
     arguments: list[str] = []
     by_hand = []
     for route in routes:
@@ -228,18 +233,21 @@ def _arguments(route: str, metrics: Mapping[str, str], add: str) -> tuple[str, .
 
 
 def _add(original: State, route: str) -> str:
-    """Return the verb that puts a route in its place among those of its kind."""
+    """Return the verb of `ip route` that adds a route in its original place within its kind."""
     return "append" if route.startswith("inet6 ") or route in original["behind"] else "prepend"
 
 
 def _has_moved(original: State, now: State, route: str) -> bool:
-    """Return True if a route came first and no longer does; for IPv6 no command can undo that."""
+    """Return True if an IPv4 route was the first of its kind and no longer is.
+
+    False for IPv6, where no command can undo that.
+    """
     moved = route in now["behind"] and route not in original["behind"]
     return moved and not route.startswith("inet6 ")
 
 
 def differences(original: State, now: State) -> Iterator[str]:
-    """Yield each route that is gone, has other metrics or lost its place."""
+    """Yield a message for each route that is gone, has other metrics or lost its place."""
     for route, metrics in restorable(original["routes"]):
         have = now["routes"].get(route)
         if have != metrics:
@@ -262,7 +270,7 @@ def _line(metrics: Mapping[str, str] | None) -> str:
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9:./_-]*|-?[0-9]+")
 _TARGET = re.compile(r"(?:(?:unicast|multicast) )?(?:default|[0-9a-fA-F:.]+(?:/[0-9]+)?)")
 _ELSEWHERE = {"dev", "oif", "nexthop", "encap", "nhid"}
-"""Words that would lead a route over another interface, or to something that is not read."""
+"""Words that would send a route over another interface, or that `read` does not understand."""
 
 
 def faults(state: Any) -> Iterator[str]:

@@ -15,7 +15,7 @@ SWITCH: Schema = {"enum": ["on", "off"]}
 def options(
     properties: Mapping[str, Schema], *, required: tuple[str, ...] = (), **more: Any
 ) -> dict[str, Any]:
-    """Return the schema of an object with these options and no others: at least one of them."""
+    """Return the schema of an object with these options only: all `required`, else at least one."""
     least = {"required": [*required]} if required else {"minProperties": 1}
     return {
         "type": "object",
@@ -40,6 +40,6 @@ def if_fixed(description: str) -> dict[str, Any]:
 
 
 def hours(description: str) -> dict[str, Any]:
-    """Return the schema of the time after which a process of ours ends by itself."""
+    """Return the schema of the hours after which a process of ours ends by itself."""
     bounds = {"exclusiveMinimum": 0, "maximum": 168, "default": DEFAULT_HOURS}
     return {"type": "number", **bounds, "description": description}

@@ -1,4 +1,4 @@
-"""Settings that are values by name, each of which can be written on its own."""
+"""The base of settings that consist of named values, each of which is written on its own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Values = Mapping[str, Any]
 class NamedValues(Setting):
     """A setting of named values. A subclass reads and writes them, and knows which are legal.
 
-    `vanishing` is True if a value may vanish with another change, such as that of a queue: it then
-    need not come back.
+    If `vanishing` is True, values may disappear, such as those of a queue that was removed or a CPU
+    that went offline. Missing ones are then neither restored nor reported.
     """
 
     vanishing = False
@@ -24,20 +24,22 @@ class NamedValues(Setting):
         return state
 
     def wish(self, state: State, wanted: Any) -> Values:
+        """Return the values that the options ask for."""
         return wanted  # type: ignore[no-any-return]
 
     def write(self, interface: str, values: Values) -> tuple[Command, ...]:
         raise NotImplementedError
 
-    def missing(self, wanted: Values, now: Values) -> Values:
+    def to_write(self, wanted: Values, now: Values) -> Values:
+        """Return the values whose writing leads from `now` to `wanted`."""
         return differing(wanted, now)
 
     def lacks(self, interface: str, state: State, name: str) -> str:
-        """Return what is wrong with a value that the state does not have."""
+        """Return the error message for a wanted value that the interface does not have."""
         return f"{interface} has no {name}; it has {', '.join(self.values(state)) or 'none'}"
 
     def legal(self, name: str, value: Any) -> bool:
-        """Return True if a recorded value may be restored: a switch or a number, by the schema."""
+        """Return True if a recorded value may be restored: one of an enum, or a number."""
         shape = self.schema["properties"].get(name)
         return bool(shape) and (value in shape["enum"] if "enum" in shape else is_number(value))
 
@@ -45,14 +47,14 @@ class NamedValues(Setting):
         wish = self.wish(state, wanted)
         if state and (strange := [name for name in wish if name not in self.values(state)]):
             raise self.error(self.lacks(interface, state, strange[0]))
-        return self.write(interface, self.missing(wish, self.values(state)))
+        return self.write(interface, self.to_write(wish, self.values(state)))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         return unmet(self.wish(state, wanted), self.values(state))
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         kept = self._kept(original, state)
-        return self.write(interface, self.missing(kept, self.values(state)))
+        return self.write(interface, self.to_write(kept, self.values(state)))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         return differences(self._kept(original, state), self.values(state))
@@ -81,7 +83,7 @@ def unmet(wanted: Values, now: Values) -> tuple[str, ...]:
 
 
 def differences(original: Values, now: Values) -> tuple[str, ...]:
-    """Return the values that are not restored, in words."""
+    """Return a message for each value that is not restored."""
     return tuple(
         f"{name} is {now.get(name, 'gone')}, was {value}"
         for name, value in differing(original, now).items()
@@ -89,5 +91,5 @@ def differences(original: Values, now: Values) -> tuple[str, ...]:
 
 
 def is_number(value: Any, below: int = 2**32) -> bool:
-    """Return True for a whole number of at least 0, below a bound."""
+    """Return True for an integer from 0 to `below` - 1."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below

@@ -1,6 +1,6 @@
-"""Wait for a carrier: drivers restart a NIC to change its rings, features or MTU.
+"""Wait until a link is up: drivers restart a NIC to change its rings, features or MTU.
 
-The link then negotiates for seconds, and connections fail with "no route to host".
+The link then negotiates for seconds, during which connections fail with "no route to host".
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from netlimits.model import Command
 
 RESTARTS = frozenset({"channels", "coalesce", "link", "mtu", "offload", "pause", "ring"})
+"""Settings after whose change the link may be down for seconds."""
 
 SECONDS = 15.0
 
@@ -18,8 +19,7 @@ while read -r carrier <"/sys/class/net/$1/carrier" && [ "$carrier" = 0 ]; do
     sleep 0.1
 done 2>/dev/null
 :"""
-"""Reading the carrier of an interface that is down fails, so the script does not wait for it."""
-
+"""Wait while the carrier is 0. If the interface is down, the read fails, which ends the wait."""
 
 _PERL = r"""
 my ($interface, $tenths) = @_;
@@ -33,6 +33,9 @@ for (0 .. $tenths) {
 
 
 def wait(interface: str) -> Command:
-    """Return the command that ends once there is a carrier, or with status 1 after SECONDS."""
+    """Return a command that exits 0 once there is a carrier, or 1 after SECONDS without one.
+
+    It exits 0 at once if the interface is down or missing.
+    """
     words = ("sh", "-c", _WAIT, "wait for the link", interface, str(round(10 * SECONDS)))
     return Command(words, deadline=2.0 * SECONDS, perl=_PERL)

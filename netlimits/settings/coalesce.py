@@ -1,7 +1,7 @@
 """Interrupt coalescing of the NIC, through `ethtool -c` and `-C`.
 
-While `adaptive-rx` is on the driver changes `rx-usecs` by itself: switches are written first, and
-a number that was adaptive need not be restored exactly.
+While `adaptive-rx` is on, the driver changes `rx-usecs` by itself. So switches are written first,
+and a number that was adaptive need not be restored exactly.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Coalesce(NamedValues):
         return Command(("ethtool", "-c", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {name: on, off or a number} of what the driver has, switches first."""
+        """Return {name: "on", "off" or a number} as far as the driver has them, switches first."""
         shown: dict[str, str] = {}
         for line in completed.stdout.splitlines():
             if pair := _PAIR.match(line):
@@ -64,7 +64,7 @@ class Coalesce(NamedValues):
         }
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return other values: drivers round silently, or keep adapting a number."""
+        """Return a message for each differing value: drivers round silently, or keep adapting."""
         return tuple(
             f"{name} is {state.get(name, 'not there')}, not {value}{_why(name, state)}"
             for name, value in wanted.items()
@@ -77,7 +77,7 @@ class Coalesce(NamedValues):
         return super().differences(kept, state)
 
     def write(self, interface: str, values: Values) -> tuple[Command, ...]:
-        """Return at most two commands: some drivers refuse a number while its switch is on."""
+        """Write switches before numbers: some drivers refuse a number while it is adaptive."""
         switches = {n: v for n, v in values.items() if n not in _NUMBERS}
         numbers = {n: v for n, v in values.items() if n in _NUMBERS}
         return tuple(

@@ -1,7 +1,7 @@
-"""How large a segment the kernel hands to the interface, and GRO builds of packets (BIG TCP).
+"""Maximum sizes of the segments that TCP hands to the interface and that GRO builds (BIG TCP).
 
-Above 64 KiB only IPv6 had them first (Linux 5.19), then IPv4 (Linux and iproute2 6.3). A size of
-64 KiB or less also sets that of IPv4, so IPv4's is written last.
+More than 64 KiB is possible for IPv6 since Linux 5.19, and for IPv4 since Linux and iproute2 6.3.
+Writing a size of 64 KiB or less also sets IPv4's size, so IPv4's is written last.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ _WORDS = {
     "ipv4_max": "gso_ipv4_max_size",
     "gro_ipv4_max": "gro_ipv4_max_size",
 }
-"""Option -> the word of `ip link`, in the order in which they are written."""
+"""Option -> attribute of `ip link`, in the order of writing."""
 
 _FOLLOWS = {"ipv4_max": "max", "gro_ipv4_max": "gro_max"}
+"""Option of IPv4 -> option whose writing may set it too."""
 _LEGACY = 65536
-"""Bytes up to which the kernel sets IPv4's size too (GSO_LEGACY_MAX_SIZE)."""
+"""Largest size in bytes that also sets IPv4's (the kernel's GSO_LEGACY_MAX_SIZE)."""
 
 _MOST = "tso_max_size"
 _ABOUT = {
@@ -57,7 +58,7 @@ class Gso(NamedValues):
         return Command(("ip", "-d", "-j", "link", "show", "dev", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {option: bytes} of what kernel and `ip` have, and "most": the driver's limit."""
+        """Return {option: bytes} as far as `ip` shows them, and "most": the driver's limit."""
         try:
             (link,) = decoding.typed(completed.stdout, list[_Link])
         except ValueError:
@@ -86,8 +87,8 @@ class Gso(NamedValues):
                 )
         return super().change(interface, state, wanted)
 
-    def missing(self, wanted: Values, now: Values) -> Values:
-        """Return the sizes to write, with IPv4's if the other size changes it."""
+    def to_write(self, wanted: Values, now: Values) -> Values:
+        """Return the sizes to write, including IPv4's if writing another size changes it."""
         sizes, after = differing(wanted, now), {**now, **wanted}
         for name, other in _FOLLOWS.items():
             if sizes.get(other, _LEGACY + 1) <= _LEGACY and name in after:

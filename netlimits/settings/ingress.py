@@ -1,6 +1,6 @@
-"""A policer for what arrives at the data interface, at its ingress qdisc.
+"""A policer for packets that arrive at the data interface, on its ingress qdisc.
 
-Segments that GRO put together count as one packet: a burst below 64 KiB drops them all.
+A segment that GRO built counts as one packet, so a burst below 64 KiB drops them all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REMOVE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
 ! tc qdisc show dev "$1" ingress | grep -q . || $root tc qdisc del dev "$1" ingress"""
 _POLICE = re.compile(r"\bpolice 0x[0-9a-f]+ rate (?P<rate>\w+) burst (?P<burst>\w+)")
 _LARGEST = "512kb"
-"""The largest packet that conforms; tc's own is 2 KiB, less than a segment that GRO built."""
+"""Largest packet that conforms; tc's default of 2 KiB is less than a segment that GRO builds."""
 
 
 class _Kind(TypedDict):
@@ -44,7 +44,7 @@ class Ingress(Setting):
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {"qdiscs": those on ingress, "filters": how many, "rate", "burst": or 0}."""
+        """Return the ingress "qdiscs", the number of "filters", and the policer's numbers or 0."""
         first, _, rest = completed.stdout.partition("\n")
         try:
             kinds = [qdisc["kind"] for qdisc in decoding.typed(first, list[_Kind])]
@@ -81,7 +81,7 @@ class Ingress(Setting):
         return (*remove, Command(add, sudo=True), Command(police, sudo=True))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return what differs by more than tc's four digits, and a burst by more than its tick."""
+        """Compare up to the rounding of tc: four digits of the rate, one tick of the burst."""
         rate, burst = tc.rate(wanted["rate"]), tc.size(wanted["burst"])
         if not state["rate"] or state["filters"] != 1:
             return ("no policer is there",)
@@ -95,7 +95,8 @@ class Ingress(Setting):
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         if state:
             return _remove(interface) if self.differences(original, state) else ()
-        script = ("sh", "-c", _REMOVE, "remove ingress", interface)  # a guard runs it twice
+        # a script that checks first, since a guard runs it twice
+        script = ("sh", "-c", _REMOVE, "remove ingress", interface)
         return (Command(script, by_hand=_remove(interface)),)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:

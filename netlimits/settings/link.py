@@ -1,7 +1,8 @@
 """Speed, duplex and autonegotiation of the NIC's link, through `ethtool` and `ethtool -s`.
 
-If the link negotiates, only the speed's modes are advertised: 2.5GBASE-T and faster copper cannot
-be forced. A virtual NIC has no modes: virtio takes any number without effect, veth refuses.
+With autonegotiation on, only the modes of the wanted speed are advertised: 2.5GBASE-T and faster
+copper cannot be forced. A virtual NIC has no modes: virtio accepts any speed without effect, veth
+refuses.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Link(Setting):
         return _force(interface, speed, duplex)
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return other values, and advertised modes that do not fit."""
+        """Return a message for each differing value, and for other modes that are advertised."""
         if not state["supported"] and wanted.get("if_fixed") == "accept":
             return ()
         problems = [
@@ -101,7 +102,7 @@ class Link(Setting):
         return _force(interface, original["speed"], original["duplex"])
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Compare autonegotiation and its modes; without it speed and duplex."""
+        """Compare autonegotiation, its modes if it was on, and speed and duplex if known."""
         names = ["autoneg", "advertised"] if original["autoneg"] == "on" else ["autoneg"]
         if original["speed"] is not None:  # a link that had no carrier has no speed to compare
             names += ["speed", "duplex"]
@@ -122,7 +123,7 @@ class Link(Setting):
 
 
 def _fields(text: str) -> dict[str, str]:
-    """Return each field of ethtool's text; lists over several lines as one."""
+    """Return ethtool's fields by name; a list over several lines is joined."""
     fields: dict[str, str] = {}
     name = ""
     for line in text.splitlines():
@@ -160,7 +161,7 @@ def _force(
 
 
 def _set(interface: str, *words: str) -> tuple[Command, ...]:
-    """Return `ethtool -s` and a wait. Raises SettingError for words of a damaged record."""
+    """Return `ethtool -s` and a wait for the link. Raises SettingError for illegal words."""
     if strange := [word for word in words if not _WORD.fullmatch(word)]:
         raise SettingError(f"{strange[0]!r} is no speed, duplex or link mode", setting="link")
     return (

@@ -46,7 +46,7 @@ class Napi(NamedValues):
         return Command(("grep", "-H", ".", *(_path(interface, name) for name in _FILES)))
 
     def state(self, completed: Completed) -> State:
-        """Return {name: value} of those that the kernel has."""
+        """Return {name: value} for the values that the kernel has."""
         values = {m["file"]: int(m["value"]) for m in _LINE.finditer(completed.stdout)}
         state = {name: values[file] for name, file in _FILES.items() if file in values}
         if not state:
@@ -60,7 +60,7 @@ class Napi(NamedValues):
         )
 
     def write(self, interface: str, values: Values) -> tuple[Command, ...]:
-        """Return one `tee` for each number, whose argument sudoers can name."""
+        """Return one `tee` per value, so that sudoers can name the file as its argument."""
         return tuple(
             Command(("tee", _path(interface, name)), sudo=True, stdin=f"{value}\n")
             for name, value in values.items()

@@ -1,8 +1,8 @@
 """Offloads of an interface, through `ethtool -k` and `ethtool -K`.
 
-Features are a tree of groups and leaves. Leaves are restored, each to the value that was
-*requested*: it can be `off [requested on]` while another feature blocks it, and return by itself.
-`ethtool -K` exits 0 when only a part took, so the state is read again.
+Features are a tree of groups and leaves. Each leaf is restored to the value that was *requested*: a
+leaf is `off [requested on]` while another feature blocks it, and comes back by itself. `ethtool -K`
+exits 0 even if only a part took effect, so the state is read again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHORT_NAMES = {
     "ntuple": "ntuple-filters",
     "rxhash": "receive-hashing",
 }
-"""ethtool's legacy names, as in ethtool(8) -> the names that `ethtool -k` prints."""
+"""Legacy name, as in ethtool(8) -> the name that `ethtool -k` prints."""
 
 _PERL = r"""
 my (undef, $interface) = @_;
@@ -87,7 +87,11 @@ for (grep /: /, split /\n/, $text) {
 $Offload::layout{$interface} = \@layout if $now && $shown->(\@layout, $now) eq $text;
 $status;
 """
-"""Print what `ethtool -k` does, from the driver, in a layout that once gave exactly its text."""
+"""Print the text of `ethtool -k` from the driver's flags, without a process.
+
+Without a known layout it runs `ethtool -k`, and keeps the layout of that text if the flags give
+exactly the same text.
+"""
 
 _FEATURE = re.compile(
     r"^(?P<indent>\t?)(?P<name>[A-Za-z0-9_.-]+): (?P<value>on|off)"
@@ -149,9 +153,9 @@ class Offload(Setting):
         for feature, (want, accept_fixed) in _wishes(wanted).items():
             if not state:
                 pairs += [feature, want]
-            elif _is(state, self._known(state, feature), want):
+            elif _is(state, self._full_name(state, feature), want):
                 continue
-            elif _is_fixed(state, self._known(state, feature)):
+            elif _is_fixed(state, self._full_name(state, feature)):
                 if not accept_fixed:
                     raise self.error(_fixed_problem(interface, feature, want))
             else:
@@ -161,7 +165,7 @@ class Offload(Setting):
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         problems = []
         for feature, (want, accept_fixed) in _wishes(wanted).items():
-            name = self._known(state, feature)
+            name = self._full_name(state, feature)
             if _is(state, name, want) or (accept_fixed and _is_fixed(state, name)):
                 continue
             blocked = want == "on" and _is_blocked(state, name)
@@ -187,7 +191,8 @@ class Offload(Setting):
             if now.get(leaf) != original["features"][leaf]
         )
 
-    def _known(self, state: State, feature: str) -> str:
+    def _full_name(self, state: State, feature: str) -> str:
+        """Return the name that `ethtool -k` prints. Raises SettingError for an unknown one."""
         name = SHORT_NAMES.get(feature, feature)
         if name in state["features"]:
             return name
@@ -217,9 +222,10 @@ def _wishes(wanted: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
 
 
 def _is(state: State, name: str, want: str) -> bool:
-    """Return True if a feature is off (no leaf is on), or on (some leaf is, none is blocked).
+    """Return True if a feature is as wanted: off if no leaf is on, on if one is and none blocked.
 
-    ethtool's heading says on while any leaf is: `tx-tcp-accecn-segmentation` is, after `tx off`.
+    The leaves decide, not ethtool's line of the group: after `tx off` it may still say on, since
+    `tx-tcp-accecn-segmentation` is.
     """
     texts = _texts(state, name)
     if want == "off":
@@ -228,7 +234,7 @@ def _is(state: State, name: str, want: str) -> bool:
 
 
 def _is_blocked(state: State, name: str) -> bool:
-    """Return True if a leaf is requested on and kept off by another feature."""
+    """Return True if another feature keeps a leaf off that is requested on."""
     return "off [requested on]" in _texts(state, name)
 
 
@@ -245,7 +251,7 @@ def _leaves(state: State) -> Iterable[str]:
 
 
 def _requested(state: State) -> dict[str, str]:
-    """Return leaf -> requested value, of the leaves that can change."""
+    """Return leaf -> requested value, for leaves that are not fixed."""
     values = {}
     for leaf in _leaves(state):
         text = state["features"][leaf]

@@ -1,7 +1,7 @@
 """Metrics of routes over an interface, through `ip route`: quickack, initcwnd and others.
 
-Only metrics of existing routes are changed. A route that comes after another interface's of its
-kind is refused: the kernel would change that one (see `_routes`).
+Only metrics of existing routes are changed. If another interface's route of the same kind comes
+first, the change is refused: the kernel would change that route instead (see `_routes`).
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Route(Setting):
 
 
 def _merged(now: Mapping[str, str], wanted: Mapping[str, Any]) -> dict[str, str]:
-    """Return the present metrics, overridden by the wanted ones; `quickack: 0` is none."""
+    """Return the present metrics overridden by the wanted ones; `quickack: 0` removes it."""
     metrics = dict(now)
     for name, value in wanted.items():
         if name == "quickack" and value == 0:
@@ -149,7 +149,7 @@ def _seconds(value: Any) -> str:
 
 
 def _is_own(route: str) -> bool:
-    """Return True for the network of one of the interface's addresses, except link-local."""
+    """Return True for the network of an address of the interface, unless it is link-local."""
     target = _target(route)
     return " proto kernel" in route and not (target.is_link_local or target.is_multicast)
 

@@ -1,8 +1,8 @@
-"""A switch: the experimenter's own command changes something, and another one prints its position.
+"""A switch: commands of the experimenter change something, and another one prints its position.
 
-`verify` prints the host's position as one line; `command` has for each position the command that
-leads there, so the way back is known before any change. No exit status is trusted: systemctl ends
-with 3 if it prints `inactive`. The words run as the login; for root they contain `sudo -n`.
+`verify` prints the host's position as one line. `command` has the command that leads to each
+position, so the way back is known before any change. Exit statuses are ignored: systemctl exits 3
+when it prints `inactive`. The commands run as the login user; one that needs root has `sudo -n`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from netlimits.settings._base import Setting, State
 from netlimits.settings._schema import options
 
 LONGEST = 60.0
-"""Seconds that a command may take; other changes wait for it (restore.guard.scripts)."""
+"""Deadline of a command in seconds; other changes of the host wait for it (guard.scripts)."""
 
 _POSITION = r"^[!-~]([ -~]{0,98}[!-~])?$(?!\n)"
 _WORD = r"^[^\x00-\x1f\x7f]{1,1000}$(?!\n)"
@@ -37,10 +37,13 @@ while [ $# -gt 0 ]; do
     shift "$n"
 done
 """
-"""Arguments of each: its JSON, a number of words, and these, which `eval` sees by reference."""
+"""Print each switch and its position. Its arguments: JSON, the number of words, the words.
+
+`eval` gets references such as "${3}", never the words themselves.
+"""
 
 _RUN = 'exec "$@" </dev/null 9<&-'
-"""Descriptor 9 is the lock under which hosts are changed: no process may keep it."""
+"""Descriptor 9 is the lock for changes of the host, which no process left running may keep."""
 
 _WORDS: Mapping[str, Any] = {
     "type": "array",
@@ -99,7 +102,7 @@ class Switch(Setting):
         return Command(("sh", "-c", _READ, self.name, *words), deadline=LONGEST)
 
     def state(self, completed: Completed) -> State:
-        """Return each switch by its `verify`: its position, and the commands to all positions."""
+        """Return {`verify` command: the switch's position and commands}."""
         state: dict[str, Any] = {}
         lines = completed.stdout.splitlines()
         for about, position in zip(lines[::2], lines[1::2], strict=False):
@@ -140,7 +143,7 @@ class Switch(Setting):
         return () if is_in == to else (f"`{verify}` says {is_in}, not {to}",)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return the command of each original position, the last switch first."""
+        """Return the command that leads to each original position, the last switch first."""
         return tuple(
             _run(part["command"][part["position"]])
             for verify, part in reversed([*original.items()])
@@ -176,7 +179,7 @@ def _position(state: State, verify: str) -> str:
 
 
 def _printed(line: str) -> dict[str, Any] | None:
-    """Return the words of a switch that `read` printed again; None for another line."""
+    """Parse a line with the JSON that the script of `read` echoes; None for another line."""
     try:
         part = decoding.parsed(line.removeprefix("switch "))
     except ValueError:
@@ -193,7 +196,7 @@ def _are_words(words: Any) -> bool:
 
 
 def _part(wanted: Any) -> dict[str, Any]:
-    """Return what a state keeps of a wanted switch: its words as texts."""
+    """Return the commands of a switch's options, with every word as a string."""
     return {
         "verify": [str(word) for word in wanted["verify"]],
         "command": {

@@ -20,7 +20,7 @@ from netlimits.settings._schema import if_fixed, options
 _LINE = re.compile(r"^(?P<name>net\.[^\s=]+) = ?(?P<value>.*)$")
 
 NAME = re.compile(r"^net(\.[A-Za-z0-9_-]+)+$(?!\n)")
-"""Restores from a journal or a note are limited to net. as well."""
+"""Names that may be set, and restored from a journal or a note: only those under net."""
 
 MOVES_MORE = re.compile(
     r"\.(disable_ipv6|forwarding|mc_forwarding|ip_forward|addr_gen_mode|stable_secret|flush|mtu)$"
@@ -38,16 +38,16 @@ _ROUNDED = {
     "retrans_time": "retrans_time_ms",
     "gc_min_interval": "gc_min_interval_ms",
 }
-"""Last part of a name -> that of the sysctl with the same number in finer units."""
+"""Last part of a name -> last part of the sysctl that has the same value in finer units."""
 
 _ONE_WAY = "net.netfilter.nf_hooks_lwtunnel"
 """A switch that the kernel resets only at a boot."""
 
 ALONE = re.compile(r"^net\.(core\.[a-z_]+|ipv4\.(tcp|udp|icmp|igmp|ip)_[a-z_0-9]+)$")
-"""Names that change no other: each was written, and the others read, on kernels 6.1 and 6.18."""
+"""Names that change no other sysctl, as tested by writing each on kernels 6.1 and 6.18."""
 
 _MOVED = {"net.ipv4.tcp_congestion_control": "net.ipv4.tcp_allowed_congestion_control"}
-"""Name -> another one that the kernel may change with it: the default is allowed to everybody."""
+"""Name -> sysctl that the kernel may change with it: it allows a new default to every user."""
 
 _WRITE_WRITABLE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
 case $(ls -l "/proc/sys/$(echo "${2%%=*}" | tr . /)") in -rw*) $root sysctl -w "$2" ;; esac"""
@@ -135,7 +135,7 @@ class Sysctl(Setting):
         return Command(("sysctl", *(("-e",) if may_miss else ()), *moved, *about))
 
     def state(self, completed: Completed) -> State:
-        """Return {name: value} with those that change with one; None if it may be missing."""
+        """Return {name: value}, also for names in `_MOVED`; None for one that may be missing."""
         values = {
             match["name"]: match["value"]
             for match in map(_LINE.match, completed.stdout.splitlines())
@@ -187,14 +187,14 @@ class Sysctl(Setting):
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return one `sysctl -w` with the original values, the last written first."""
+        """Return one `sysctl -w` of all values in reverse order, and one command for `_MOVED`'s."""
         values = {n: v for n, v in reversed([*original.items()]) if v is not None}
         values = {n: v for n, v in values.items() if state.get(n) != v}
         moved = [f"{n}={values.pop(n)}" for n in _MOVED.values() if n in values]
         return (*_write(values), *map(_write_writable, moved))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return other values, but not of names that change with another: no namespace has them."""
+        """Compare all values but those of `_MOVED`, which a namespace may lack or not write."""
         return tuple(
             f"{name} is {_shown(state.get(name, 'gone'))}, was {_shown(value)}"
             for name, value in original.items()
@@ -213,7 +213,7 @@ class Sysctl(Setting):
 
 
 def _moves_others(name: str, interface: str) -> str:
-    """Return why a name that changes others is refused, and which to set instead, or ""."""
+    """Return why the name is refused since it changes other sysctls, or ""."""
     before, _, last = name.rpartition(".")
     if name == _ONE_WAY:
         return f"{name} could not be restored: once on, it stays on until the next boot"
@@ -241,7 +241,7 @@ def _watched(command: Command) -> Command:
 
 
 def _accepts(value: Any) -> bool:
-    """Return True if the experiment accepts a host that lacks it or cannot write it."""
+    """Return True if the experiment accepts a host that lacks the sysctl or cannot write it."""
     return isinstance(value, Mapping) and value.get("if_fixed") == "accept"
 
 
@@ -250,7 +250,7 @@ def _wanted(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _same(shown: str | None, wanted: Any) -> bool:
-    """Compare two values; the kernel separates several numbers by tabs."""
+    """Compare two values regardless of blanks: the kernel separates numbers by tabs."""
     return shown is not None and shown.split() == str(wanted).split()
 
 

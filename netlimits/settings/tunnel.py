@@ -1,8 +1,8 @@
 """A tunnel between the data interfaces of two hosts: VXLAN, Geneve, GRE or WireGuard.
 
-The tool's server listens at the tunnel's address. Both ends follow from the experiment and the
-hosts' addresses (`between`). WireGuard's keys do too: it protects nothing, but shows what
-encryption costs. An interface `nltun0` that is there already is refused.
+The tool's server listens on the tunnel's address. Both ends follow from the experiment and the
+hosts' addresses (`between`). So do WireGuard's keys: the tunnel protects nothing, it only shows
+what encryption costs. An existing interface `nltun0` is an error.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from netlimits.settings._schema import options, whole
 INTERFACE = "nltun0"
 
 NETWORK = "198.19.255.0/30"
-"""The default network of the tunnel: of the addresses for benchmarks (RFC 2544)."""
+"""The default network of the tunnel, from the range for benchmarks (RFC 2544)."""
 
 KINDS = ("vxlan", "geneve", "gre", "wireguard")
 
 HEADERS: Mapping[str, int] = {"vxlan": 30, "geneve": 30, "gre": 4, "wireguard": 40}
-"""Bytes that a packet gains beside the outer IP header: vxlan's hold an Ethernet header too."""
+"""Bytes added to a packet besides the outer IP header; vxlan and geneve add an Ethernet header."""
 
 _PORTS = {"vxlan": 4789, "geneve": 6081, "wireguard": 51820}
 _MODULES = {"vxlan": "vxlan", "geneve": "geneve", "gre": "ip_gre", "wireguard": "wireguard"}
@@ -127,7 +127,7 @@ class Tunnel(Setting):
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {"mtu", "has": modules and programs, "tunnel": {} if there is none, …}."""
+        """Return "mtu", "has" (modules and programs), "tunnel" ({} for none), and "redirects"."""
         mtu = re.search(r"^mtu ([0-9]+)$", completed.stdout, re.MULTILINE)
         if not mtu:
             raise self.unreadable(completed)
@@ -208,7 +208,8 @@ class Tunnel(Setting):
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         if state:
             return _remove() if self.differences(original, state) else ()
-        script = ("sh", "-c", _REMOVE, "remove tunnel")  # a guard runs it twice
+        # a script that checks first, since a guard runs it twice
+        script = ("sh", "-c", _REMOVE, "remove tunnel")
         return (Command(script, by_hand=_remove()),)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
@@ -236,7 +237,7 @@ def inner(options: Mapping[str, Any], roles: Sequence[str]) -> dict[str, str]:
 
 
 def overhead(options: Mapping[str, Any], ipv6: bool | None = None) -> int:
-    """Return the bytes by which a packet grows; the outer family is the addresses' by default."""
+    """Return the bytes by which a packet grows; `ipv6` None: take the family of `local`."""
     outer = ":" in options.get("local", "") if ipv6 is None else ipv6
     return (40 if outer else 20) + HEADERS[options["kind"]]
 
@@ -261,13 +262,13 @@ def _keys(end: Mapping[str, Any]) -> tuple[Command, ...]:
     endpoint, allowed = f"{remote}:{port}", ipaddress.ip_interface(end["peer"]).ip
     script = ("sh", "-c", _KEYS, "set keys", port, endpoint, str(allowed))
     keys = "".join(f"{_key(end, address)}\n" for address in ("local", "remote"))
-    # the peer's public key is known only there
+    # "…" stands for the peer's public key, which only the host computes
     by_hand = Command(("wg", "set", INTERFACE, "…"), sudo=True)
     return (Command(script, stdin=keys, by_hand=(by_hand,)),)
 
 
 def _redirects(state: State) -> tuple[Command, ...]:
-    """Return the command that gives the host its redirects back, if it sent any."""
+    """Return the command that sets `_REDIRECTS` to 1 again, if it was 1."""
     if state.get("redirects") != "1":
         return ()
     return (Command(("sysctl", "-w", f"{_REDIRECTS}=1"), sudo=True),)
@@ -280,7 +281,7 @@ def _key(end: Mapping[str, Any], which: str) -> str:
 
 
 def _placeholders(wanted: Mapping[str, Any]) -> dict[str, str]:
-    """Return what `netlimits plan` shows where no host is known."""
+    """Return the addresses that `netlimits plan` shows while no host is known."""
     addresses = inner(wanted, ("address", "peer"))
     return {"local": _UNKNOWN, "remote": _UNKNOWN, **addresses}
 

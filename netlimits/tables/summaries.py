@@ -65,7 +65,10 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
 
 
 def _separate_improvements(table: pd.DataFrame, layout: _Layout) -> pd.Series[bool]:
-    """Mark the improvements that are not rows of a metric's block: those of other factors."""
+    """Return a mask of the improvements that need blocks of their own.
+
+    They compare values of a column factor; those that compare rows stand in the metric's block.
+    """
     means = table[table["statistic"] == "mean"]
     columns = {_texts(key) for key in means[list(layout.columns)].itertuples(index=False)}
     rows = set(means[layout.rows].map(wording.text)) if layout.rows else set()
@@ -82,7 +85,7 @@ def _separate_improvements(table: pd.DataFrame, layout: _Layout) -> pd.Series[bo
 
 
 def _gains(gains: pd.DataFrame, layout: _Layout, direction: Any) -> Iterator[Block]:
-    """Yield a block for each comparison, with a column for each metric and other column factor."""
+    """Yield a block for each comparison, with columns for metrics and the other column factors."""
     for written, part in gains.groupby("contrast", sort=False) if len(gains) else ():
         common = [name for name in layout.columns if part[name].astype(str).nunique() == 1]
         across = [name for name in layout.columns if name not in common]
@@ -183,7 +186,11 @@ def _row(
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
 ) -> tuple[str, ...]:
-    """Return a row; a dash is not run or not reported, or failed (with numbers of runs)."""
+    """Return a row of values.
+
+    A dash means that the cell was not run or its tool does not report the metric. A dash with
+    counts of runs means that no run succeeded.
+    """
     by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, layout.columns)}
     texts = []
     for key in heads:
@@ -212,7 +219,7 @@ def _texts(key: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _runs(means: pd.DataFrame, columns: Sequence[str], key: tuple[Any, ...]) -> str:
-    """Return the range of runs behind the means of a column, and of how many: "18–20 of 20"."""
+    """Return how many runs a column's means come from: "20", or "18–20 of 20" if some failed."""
     for other, part in frames.groups(means, columns):
         if _texts(other) == _texts(key):
             counted = _range(part["n"])
@@ -238,7 +245,7 @@ def places(values: pd.Series[Any]) -> int:
 
 
 def _finer(means: pd.DataFrame, decimals: int) -> int:
-    """Return at most two more decimals if the narrowest interval needs them."""
+    """Return `decimals`, or up to two more if the narrowest interval needs them."""
     halves = (means["high"] - means["low"])[means["high"] > means["low"]] / 2
     if halves.empty or not math.isfinite(halves.min()):
         return decimals

@@ -10,6 +10,7 @@ from typing import Any, cast
 from netlimits.errors import InputError
 from netlimits.model import Command, ServerAddress
 from netlimits.tools._base import Features, Tool, Transfer
+from netlimits.tools._options import LARGEST_DATAGRAM
 from netlimits.tools._workloads import MEASURING, WORKLOADS
 from netlimits.tools.iperf3 import Iperf3
 from netlimits.tools.irtt import Irtt
@@ -19,9 +20,10 @@ from netlimits.tools.nttcp import Nttcp
 from netlimits.tools.nuttcp import Nuttcp
 
 __all__ = [
+    "COLUMN_PREFIXES",
+    "LARGEST_DATAGRAM",
     "MEASURING",
-    "OWN",
-    "PROGRAMS",
+    "PROGRAM_OPTIONS",
     "TOOLS",
     "WORKLOADS",
     "Features",
@@ -40,20 +42,21 @@ TOOLS: tuple[Tool, ...] = (
     Irtt(),
 )
 
-OWN = tuple(f"{each.name}_" for each in TOOLS)
+COLUMN_PREFIXES = tuple(f"{each.name}_" for each in TOOLS)
 """Prefixes of columns that hold a tool's own figures."""
 
 
-PROGRAMS = ("program", "server_program")
-"""The options that name programs."""
+PROGRAM_OPTIONS = ("program", "server_program")
+"""Options whose values are paths of programs."""
 
 
 def tool(name: str) -> Tool:
-    return cast(Tool, Installed({each.name: each for each in TOOLS}[name]))
+    """Return the tool of a name, whose commands run the programs that its options name."""
+    return cast(Tool, _WithPrograms({each.name: each for each in TOOLS}[name]))
 
 
-class Installed:
-    """A tool that runs the programs its options name; the rest is delegated to the tool."""
+class _WithPrograms:
+    """A tool whose commands take their programs from PROGRAM_OPTIONS; the rest is as the tool's."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
@@ -82,17 +85,19 @@ class Installed:
         self, options: Mapping[str, Any], direction: str, seconds: int
     ) -> Mapping[str, Any] | None:
         stream = self._tool.bulk(options, direction, seconds)
-        programs = {name: options[name] for name in PROGRAMS if name in options}
+        programs = {name: options[name] for name in PROGRAM_OPTIONS if name in options}
         if self._tool.streams_of:
             return stream
         return None if stream is None else {**stream, **programs}
 
 
 def at_path(command: Command, name: str, path: str | None) -> Command:
-    """Return the command with a program's name replaced by a path, unchanged for None."""
+    """Return the command with a program replaced by the one at a path, unchanged for None."""
     if path is None:
         return command
     if name not in command.argv:
-        raise InputError(f"{path}: {name} runs other programs than one of that name; leave it out")
+        raise InputError(
+            f"{path}: {name} runs no program of its own name that could be replaced; leave it out"
+        )
     index = command.argv.index(name)
     return replace(command, argv=(*command.argv[:index], path, *command.argv[index + 1 :]))

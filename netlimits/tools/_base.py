@@ -14,7 +14,7 @@ from netlimits.model import Command, Completed, Measurement, ServerAddress
 from netlimits.units.sizes import binary_bytes
 
 SECONDS = 10
-"""Default length of a run."""
+"""Default length of a run in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Transfer:
     Attributes:
         transport: "tcp" or "udp".
         receiver: The end that receives the data, None if both do, as in transactions.
-        datagram: Bytes per datagram, the larger size of transactions; 0 over TCP, and if the sizes
-            vary or are not configured.
+        datagram: Bytes per datagram; for transactions, of the larger of request and response. 0
+            over TCP, and if sizes vary or are not configured.
     """
 
     transport: Literal["tcp", "udp"] = "tcp"
@@ -84,8 +84,8 @@ class Tool(ABC):
         schema: JSON Schema of the options; `${…}` is allowed at every leaf.
         server_lasts: "campaign" if one server serves all runs, "run" if each run needs a new one.
         reuses_port: True if the server can bind its port while old connections are in TIME_WAIT.
-        separate_control: True if data takes another port than the server's, which packet traces
-            then leave out.
+        separate_control: True if data takes another port than the server's. Packet traces then
+            leave out the server's port.
         counts_all: True if its rate over one TCP connection covers all bytes that arrived.
         socket_pace: Its way to pace a flow, None if it has none.
         listens_on: The protocol of the server's port.
@@ -126,16 +126,17 @@ class Tool(ABC):
 
     @abstractmethod
     def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
-        """Return the command of the server, in the foreground, listening on the data address only.
+        """Return the command that runs the server in the foreground.
 
-        A server that lasts for the campaign is restarted when the options change its command.
+        It listens on the data address only, unless the tool cannot be bound to one. A server that
+        lasts for the campaign is restarted when the options change its command.
         """
 
     @abstractmethod
     def client(
         self, options: Mapping[str, Any], features: Features, ends: ServerAddress
     ) -> Command:
-        """Return the command of the measurement, with a deadline for a run that hangs."""
+        """Return the command that measures, with a deadline for a run that hangs."""
 
     @abstractmethod
     def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -162,7 +163,7 @@ class Tool(ABC):
         return run_seconds(options)
 
     def transfer(self, options: Mapping[str, Any]) -> Transfer:
-        """Return what a test sends: by `protocol`, `reverse`, `bidirectional` and `send_size`."""
+        """Return what a test sends, according to its options."""
         receiver: Literal["local", "remote"] | None = (
             "local" if options.get("reverse") else "remote"
         )
@@ -173,7 +174,7 @@ class Tool(ABC):
         return Transfer("udp", receiver, self.bytes_of(options.get("send_size", 0)))
 
     def bytes_of(self, size: int | str) -> int:
-        """Return a size in bytes by the tool's own rule: "1k" is 1000 or 1024."""
+        """Convert a size to bytes by the tool's own rule, for which "1k" is 1000 or 1024."""
         return binary_bytes(size)
 
     def needs_watch(self, options: Mapping[str, Any], connections: int) -> bool:

@@ -45,7 +45,8 @@ def server(argv: tuple[str, ...], options: Mapping[str, Any]) -> Command:
 def client(argv: tuple[str, ...], options: Mapping[str, Any], seconds: float) -> Command:
     """Return the client's command, bound to `cpus` and `numa`, with a deadline.
 
-    With interim results it prints its host's time first, for `_output.started`.
+    If `interim_seconds` is set, the command first prints its host's time, which `_output.started`
+    parses.
     """
     argv = bound(argv, options.get("cpus"), options.get("numa"))
     if "interim_seconds" in options:
@@ -62,6 +63,7 @@ def bound(
     if cpus is None:
         return argv
     numbers = members(cpus)
+    # taskset ignores CPUs of a list that do not exist, so set the highest alone first, or fail
     highest = ("taskset", "-c", str(max(numbers))) if len(numbers) > 1 else ()
     return (*highest, "taskset", "-c", str(cpus), *argv)
 

@@ -104,7 +104,11 @@ def check_cpus(tool: str, options: Mapping[str, Any]) -> None:
 def check_transport(
     tool: str, options: Mapping[str, Any], tcp: Sequence[str], udp: Sequence[str] = ()
 ) -> None:
-    """Raise InputError for UDP without a rate, and for options that only TCP or only UDP has."""
+    """Check the options that depend on the protocol.
+
+    Raises:
+        InputError: UDP has no rate or too large a datagram, or an option is of the other protocol.
+    """
     datagrams = options.get("protocol", "tcp") == "udp"
     if datagrams and "rate" not in options:
         raise wrong(tool, "rate", f"UDP needs one ({tool}'s own is 1 Mbit/s); 0 is unlimited")

@@ -15,7 +15,7 @@ SHORTEST = 0.9
 
 
 def started(completed: Completed, options: Mapping[str, Any]) -> tuple[float, str]:
-    """Return the epoch seconds that `_commands.client` printed (else 0) and the tool's output."""
+    """Return the epoch seconds that the client's command printed, else 0, and the tool's output."""
     if "interim_seconds" not in options:
         return 0.0, completed.stdout
     match = re.match(r"([0-9]{9,12}\.[0-9]{1,9})\n", completed.stdout)
@@ -36,7 +36,7 @@ def check_features(tool: str, needed: Sequence[str], usage: str, advice: str) ->
 
 
 def invalid(problem: str) -> ToolFailure:
-    """Return the error for a run that measured something else than what was asked for."""
+    """Return the error for a run that measured something other than what was requested."""
     return ToolFailure(problem, status="invalid")
 
 
@@ -77,13 +77,14 @@ def no_data(problem: str, figure: str = "throughput is 0") -> ToolFailure:
 
 
 def stream_work(flows: Sequence[Flow], *, datagrams: bool) -> Work:
+    """Return the work of streams: the KiB that were sent as datagrams, or that arrived over TCP."""
     return Work(sum(f.sent if datagrams else f.arrived for f in flows) / 1024, tuple(flows))
 
 
 def transaction_work(
     count: float, request_size: int, response_size: int, *, packets: float
 ) -> Work:
-    """Return the work of transactions, each way of which took at least so many packets."""
+    """Return the work of transactions; `packets` is the least that each direction took."""
     sizes = (("local", request_size), ("remote", response_size))
     flows = tuple(Flow(end, count * size, count * size, packets) for end, size in sizes)
     return Work(count, flows, transactions=True)

@@ -18,7 +18,11 @@ class TrafficKind:
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """A tool's factors, options and common keys (`around`) for all kinds of traffic."""
+    """How a tool measures all kinds of traffic.
+
+    `factors` names what differs between them, `options` goes under `measure:`, and `around` holds
+    other keys of the experiment.
+    """
 
     factors: tuple[str, ...]
     options: Mapping[str, Any]
@@ -34,7 +38,7 @@ WORKLOADS: tuple[TrafficKind, ...] = (
                 {"netperf": ("UDP_STREAM", 1, 1472), "iperf3": ("udp", 1, 1472, 0)}),
     TrafficKind("rr", "TCP_RR, 1 B", {"netperf": ("TCP_RR", 1, None)}),
 )  # fmt: skip
-"""All kinds of traffic, in the order of the table."""
+"""All kinds of traffic, in the order in which `diagnose` prints them."""
 
 MEASURING: Mapping[str, Measuring] = {
     "netperf": Measuring(
@@ -48,4 +52,4 @@ MEASURING: Mapping[str, Measuring] = {
         {},
     ),
 }
-"""The tools that measure; the first one generates the most kinds."""
+"""Tool -> how it measures; the first tool has the most kinds of traffic."""

@@ -22,24 +22,23 @@ from netlimits.tools._base import Features, Tool, Transfer, run_seconds
 INTERVAL, LENGTH = 0.01, 60
 """Defaults: seconds between packets, and bytes of a packet with all of irtt's own fields."""
 
-OVER = 1.0
-"""Seconds between interim results."""
+INTERIM_SECONDS = 1.0
+"""Default length of an interim result, in seconds."""
 
 WAIT = 4.0
-"""Seconds that irtt waits for answers at the end if none came; else three times the longest."""
+"""Seconds that irtt waits at the end if no answer came; else 3 × the longest round trip."""
 
 OPEN = 15.0
 """Seconds that irtt takes to give up if no server answers (1 + 2 + 4 + 8)."""
 
 LEAST_SENT = 0.8
-"""Share of a run's packets that have to be sent: irtt leaves out those that it is late for."""
+"""Minimum share of the planned packets that must be sent: irtt skips those it is late for."""
 
 MOST = 20_000
-"""Most packets of a run: irtt prints some 900 bytes for each."""
+"""Maximum number of packets of a run: irtt prints some 900 bytes for each."""
 
-
-_SENT = {"interval": "an interval in ns", "length": "a length", "dscp": "a ToS"}
-"""Names of the parameters that the server agrees to."""
+_NEGOTIATED = {"interval": "an interval in ns", "length": "a length", "dscp": "a ToS"}
+"""Parameter that client and server negotiate -> its name in errors."""
 
 
 class Irtt(Tool):
@@ -69,7 +68,7 @@ class Irtt(Tool):
         ),
         dscp=_options.dscp("DSCP of the packets and of their answers (--dscp)."),
         interim_seconds=_options.interim(
-            60, f"Seconds that an interim result covers; {OVER:g} if left out."
+            60, f"Seconds that an interim result covers; {INTERIM_SECONDS:g} if left out."
         ),
     )
 
@@ -87,7 +86,7 @@ class Irtt(Tool):
         _options.check_cpus(self.name, options)
         packets = run_seconds(options) / options.get("interval", INTERVAL)
         if packets > MOST:
-            problem = f"makes {packets:,.0f} packets, and a run takes {MOST:,}; lengthen it"
+            problem = f"makes {packets:,.0f} packets, more than the {MOST:,} of a run; lengthen it"
             raise _options.wrong(self.name, "interval", problem)
 
     def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
@@ -200,7 +199,7 @@ def _measurement(document: Mapping[str, Any], options: Mapping[str, Any]) -> Mea
         Flow("local", sent * length, _number(stats, "server_packets_received") * length, received),
         Flow("remote", received * length, received * length, received),
     )
-    over = float(options.get("interim_seconds", OVER))
+    over = float(options.get("interim_seconds", INTERIM_SECONDS))
     rows = tuple(_interim(trips, over, _interval(options)))
     return Measurement(figures, rows, Work(received, flows, transactions=True))
 
@@ -215,7 +214,7 @@ def _refuse_ignored(document: Mapping[str, Any], options: Mapping[str, Any]) -> 
     for name, value in wanted.items():
         if params.get(name) != value:
             raise _output.invalid(
-                f"{_SENT[name]} of {value} was asked for, and {params.get(name)} used"
+                f"{_NEGOTIATED[name]} of {value} was asked for, and {params.get(name)} used"
             )
 
 
@@ -254,7 +253,7 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
 def _interim(
     trips: Sequence[_RoundTrip], over: float, every: float
 ) -> Iterator[Mapping[str, float]]:
-    """Yield latency and loss of the packets that were sent in each interval, whole ones alone."""
+    """Yield latency and loss of the packets sent in each whole interval that has an answer."""
     begin = trips[0].sent
     count = int((trips[-1].sent - begin + every) / over + 1e-6)
     for number in range(count):

@@ -1,8 +1,8 @@
 """neper (1.1 and later): Google's `tcp_rr`, `tcp_stream` and similar programs.
 
 Only `--iostat-ms` prints bytes, those of the client's sockets. So the work of a stream is the
-receiver's rate times the client's time, and the loss of datagrams is unknown. neper exits 0 if it
-was interrupted, and if the kernel rejects an option, which only stderr shows.
+receiver's rate times the client's time, and the loss of datagrams is unknown. neper exits 0 even if
+it was interrupted, or if the kernel rejected an option; only stderr shows the latter.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from netlimits.units.sizes import SIZE, binary_bytes
 TESTS = ("tcp_rr", "tcp_crr", "tcp_stream", "udp_rr", "udp_stream")
 """neper's programs; each is a test."""
 
-_NO_FILE = "--nolog"
+_NO_LOG = "--nolog"
 """Without it every process, even for `--version`, writes a log file into the home directory."""
 
-_NEEDED = ("--iostat-ms", _NO_FILE)
+_NEEDED = ("--iostat-ms", _NO_LOG)
 _PERCENTILES = (50, 90, 99)
 _LATENCIES = ("min", "mean", "max", "stddev", *(f"p{number}" for number in _PERCENTILES))
 _OF_RR = ("request_size", "response_size")
@@ -71,12 +71,12 @@ class Neper(Tool):
         response_size={**SIZE, "description": "Bytes per response (-R), K M G are 1024^n."},
         send_size={
             **SIZE,
-            "description": "Bytes per send of a stream (-B), K M G are 1024^n; of UDP datagrams.",
+            "description": "Bytes per send or UDP datagram of a stream (-B), K M G are 1024^n.",
         },
         reverse=_options.switch("The server sends (tcp_stream -M)."),
         nodelay=_options.switch("TCP_NODELAY (--no-delay)"),
         zerocopy=_options.switch(
-            "MSG_ZEROCOPY (-Z). neper does not tell whether the kernel copied all the same."
+            "MSG_ZEROCOPY (-Z). neper does not report whether the kernel copied anyway."
         ),
         rx_zerocopy=_options.switch("TCP_ZEROCOPY_RECEIVE (-z)."),
         skip_rx_copy=_options.switch("Discard received data without a copy (--skip-rx-copy)."),
@@ -84,8 +84,8 @@ class Neper(Tool):
     )
 
     def probes(self) -> tuple[Command, ...]:
-        versions = (Command((name, _NO_FILE, "--version")) for name in TESTS)
-        usages = (Command((name, _NO_FILE, "--help")) for name in ("tcp_rr", "tcp_stream"))
+        versions = (Command((name, _NO_LOG, "--version")) for name in TESTS)
+        usages = (Command((name, _NO_LOG, "--help")) for name in ("tcp_rr", "tcp_stream"))
         return (*usages, *versions)
 
     def features(self, completed: tuple[Completed, ...]) -> Features:
@@ -237,7 +237,7 @@ def _is_rr(options: Mapping[str, Any]) -> bool:
 
 def _flags(options: Mapping[str, Any], ends: ServerAddress, seconds: float) -> Iterator[str]:
     yield from ("-H", ends.address, "-C", str(ends.port), "-P", str(ends.port + 1))
-    yield from (_NO_FILE, "-l", f"{seconds:g}", "-I", f"{min(1.0, max(0.1, seconds / 100)):g}")
+    yield from (_NO_LOG, "-l", f"{seconds:g}", "-I", f"{min(1.0, max(0.1, seconds / 100)):g}")
     yield from _commands.flags(_in_bytes(options), _FLAGS)
     if options.get("reverse"):
         yield "-M"
@@ -255,7 +255,7 @@ def _in_bytes(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_failure(completed: Completed, seconds: float) -> None:
-    """Raise ToolFailure unless neper ended normally with exit status 0 and took all options."""
+    """Raise ToolFailure unless neper ended in time, exited 0 and set all socket options."""
     lines = dict.fromkeys(line.strip() for line in completed.stderr.splitlines() if line.strip())
     complaint = one_line(" ".join(lines))[:300]
     _output.check_ended(completed, "neper", seconds, complaint or "is the data link down?")

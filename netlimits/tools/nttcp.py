@@ -1,7 +1,7 @@
-"""nttcp (1.47), which sends a number of buffers, over TCP and IPv4, instead of for a time.
+"""nttcp (1.47): it sends a number of buffers over TCP and IPv4, and has no option for a duration.
 
-A line begins with its end, `l` local or `1` remote, which can run into the bytes. The remote line
-is required: if the server's child dies, nttcp exits 0 without it.
+Each line of figures begins with `l` (local end) or `1` (remote end), perhaps without a blank after
+it. The remote line is required: if the server's child dies, nttcp exits 0 without it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from netlimits.tools import _commands, _options, _output
 from netlimits.tools._base import Features, Tool, Transfer
 
 FORMAT = "%20b%14.6rt%14.6ct%16.4rbr%14c"
-"""Bytes, real seconds, CPU seconds, 10⁶ bit/s, calls: wide enough to keep them separate."""
+"""Bytes, real seconds, CPU seconds, 10⁶ bit/s, calls; the widths keep the columns apart."""
 
 DEFAULT_SIZE = 4096
 PATIENCE = 3
-"""A run that takes this many times its expected length counts as hung."""
+"""A run that takes this many times its expected length, and START_UP, counts as hung."""
 
 
 class Nttcp(Tool):
@@ -135,7 +135,7 @@ class _Line:
 
 
 def _line(text: str) -> _Line | None:
-    """Parse an end's line, of which every format has the first four figures; else return None."""
+    """Parse an end's line; every format begins with these four figures. None for another line."""
     number = r"[0-9]{1,18}(?:\.[0-9]{1,9})?"
     match = re.fullmatch(rf"([l1])\s*([0-9]{{1,18}})((?:\s+{number}){{3,7}})\s*", text, re.ASCII)
     if not match:

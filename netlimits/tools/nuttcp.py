@@ -1,8 +1,8 @@
 """nuttcp (6.1.2 and later), through `-v -fparse`: both ends' figures as key=value.
 
-The receiver's part is required: nuttcp exits 0 if its server died, or falls back to a mode without
-one. Its `retrans` is ignored because Debian's 6.1.2 always prints 0. It cannot listen on one
-address: its server is open to every network of the host while it waits.
+The receiver's part is required: if its server died, nuttcp exits 0; if none answers, it falls back
+to a mode without a server. Its `retrans` is ignored because Debian's 6.1.2 always prints 0. The
+server cannot listen on one address: it is open to every network of the host while it waits.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from netlimits.tools import _commands, _options, _output
 from netlimits.tools._base import Features, Tool
 from netlimits.units.sizes import RATE, binary_bytes, decimal_bits
 
-_MEGABIT = 2**20 * 8 / 1e6
-"""10⁶ bit per megabyte of nuttcp."""
+_MEGABITS_PER_MEGABYTE = 2**20 * 8 / 1e6
+"""nuttcp's megabyte is 2²⁰ bytes, its megabit 10⁶ bits."""
 
 _INTERIM = ("megabytes", "real_sec", "rate_Mbps")
 _FALLBACK = "classic_mode"
@@ -152,7 +152,7 @@ class _Side:
         rate, megabytes = self.number("rate_Mbps"), self.number("megabytes")
         if rate == 0 or megabytes < 1:
             return printed
-        seconds = megabytes * _MEGABIT / rate
+        seconds = megabytes * _MEGABITS_PER_MEGABYTE / rate
         if not math.isclose(seconds, printed, rel_tol=0.01, abs_tol=0.02):
             raise OutputError(
                 f"nuttcp's figures contradict each other: {megabytes:g} MB at {rate:g} Mbit/s in "
@@ -162,7 +162,7 @@ class _Side:
 
 
 def _flags(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the options, each in one word with its value as nuttcp requires."""
+    """Yield the options, each with its value in one word, as nuttcp requires."""
     if options.get("protocol") == "udp":
         yield "-u"
     if "send_size" in options:
@@ -194,7 +194,7 @@ def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -
     if _FALLBACK in completed.stderr:
         raise ToolFailure(
             "no nuttcp server answered and the client fell back to a mode without one, which "
-            "does not tell what arrived"
+            "does not report what arrived"
         )
     if "transfer interrupted" in completed.stdout:
         raise _output.invalid("nuttcp was interrupted")
@@ -247,6 +247,6 @@ def _interim(printed: str, start: float) -> Iterator[dict[str, float]]:
     for fields in results:
         megabytes, seconds, rate = map(float, fields)
         if rate > 0:  # the printed time has two decimals, whose errors would add up
-            seconds = megabytes * _MEGABIT / rate
+            seconds = megabytes * _MEGABITS_PER_MEGABYTE / rate
         ending += seconds
         yield {"ending_s": ending, "interval_s": seconds, "throughput_mbps": rate}

@@ -11,7 +11,10 @@ _LONGEST = 168 * 3600
 
 
 def seconds(text: str) -> float:
-    """Return a duration in seconds. A unit is required, since `5` could be seconds or minutes."""
+    """Return a duration in seconds. Raises ValueError unless it is from 1s to 168h.
+
+    A unit is required, since `5` could be seconds or minutes.
+    """
     match = _TEXT.fullmatch(text)
     duration = float(match[1]) * _UNITS[match[2]] if match else math.nan
     if not 1 <= duration <= _LONGEST:

@@ -37,7 +37,7 @@ def _pattern(units: Mapping[str, int]) -> str:
     return rf"^{_NUMBER}({letters})?$(?!\n)"  # Python's $ lets a last newline through
 
 
-def _kind(units: Mapping[str, int], description: str) -> dict[str, Any]:
+def _schema(units: Mapping[str, int], description: str) -> dict[str, Any]:
     return {
         "description": description,
         "anyOf": [
@@ -47,9 +47,9 @@ def _kind(units: Mapping[str, int], description: str) -> dict[str, Any]:
     }
 
 
-RATE = _kind(_RATES, "A rate as tc takes it: 1gbit, 1000mbit, 125mbps (bytes); bare: bit/s.")
-SIZE = _kind(_SIZES, "A size as tc takes it: 128kb, 1mb; bare: bytes.")
-TIME = _kind(_TIMES, "A time as tc takes it: 50ms, 100us; bare: µs.")
+RATE = _schema(_RATES, "A rate as tc takes it: 1gbit, 1000mbit, 125mbps (bytes); bare: bit/s.")
+SIZE = _schema(_SIZES, "A size as tc takes it: 128kb, 1mb; bare: bytes.")
+TIME = _schema(_TIMES, "A time as tc takes it: 50ms, 100us; bare: µs.")
 COUNT = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1, "description": "Packets."}
 
 
@@ -72,5 +72,7 @@ def _integer(value: Any, units: Mapping[str, int]) -> int:
     """Convert a value to its base unit. Raises ValueError where the schemas do not allow it."""
     match = _TEXT.fullmatch(str(value))
     if not match or match["unit"].lower() not in units:
-        raise ValueError(f"{value!r} is not a number with one of {', '.join(filter(None, units))}")
+        raise ValueError(
+            f"{value!r} is not a number with one of the units {', '.join(filter(None, units))}"
+        )
     return int(Fraction(match["number"]) * units[match["unit"].lower()])

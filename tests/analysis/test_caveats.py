@@ -65,8 +65,8 @@ def test_a_throughput_of_a_part_of_the_time_is_told_beside_every_table():
     whole = frame.assign(covered_pct=[91.0, 98.0, 12.0])
     assert caveats.covered(whole) == caveats.covered(frame) == ""
     note = (
-        "in 1 of 2 runs the throughput is of a part of the time, down to 72 %, in which data "
-        "of all streams arrived (covered_pct)"
+        "in 1 of 2 runs the throughput covers only the part of the time in which data of all "
+        "streams arrived, down to 72 % (covered_pct)"
     )
     parts = frame.assign(covered_pct=["72.3", np.nan, 12.0])
     assert note in caveats.notes(parts, ["throughput_mbps"])

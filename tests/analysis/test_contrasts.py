@@ -129,6 +129,6 @@ def test_discoveries_are_those_of_benjamini_and_hochberg(seed: int) -> None:
     chances = list(np.round(draw.uniform(size=draw.integers(1, 40)) ** 3, 3))
     adjusted = stats.false_discovery_control(chances)
     right = [p for p, q in zip(chances, adjusted, strict=True) if q <= 0.05]
-    most = contrasts.discovered(chances, 0.05)
+    most = contrasts.significance_threshold(chances, 0.05)
     assert [chance for chance in chances if chance <= most] == [c for c in chances if c in right]
-    assert contrasts.discovered([], 0.05) == -1.0
+    assert contrasts.significance_threshold([], 0.05) == -1.0

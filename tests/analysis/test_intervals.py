@@ -29,7 +29,7 @@ def test_wilcoxon_s_interval_is_of_walsh_averages(n: int, rank: int, covered: fl
     """The ranks of published tables (Hollander and Wolfe, table A.4)."""
     differences = np.random.default_rng(n).normal(size=n)
     averages = averages_of(differences)
-    interval = intervals.middle(differences)
+    interval = intervals.hodges_lehmann(differences)
     assert interval.value == pytest.approx(np.median(averages))
     assert (interval.low, interval.high) == pytest.approx((averages[rank - 1], averages[-rank]))
     assert interval.p == pytest.approx(stats.wilcoxon(differences).pvalue)
@@ -94,13 +94,13 @@ def test_wilcoxons_sum_is_that_of_the_ranks(count: int, digits: int) -> None:
     plus = float(ranks[known > 0].sum())
     total = len(known) * (len(known) + 1) / 2
     ordered = np.sort(known)
-    assert total - walsh.upto(ordered, 0.0) <= plus
-    assert plus <= total - walsh.upto(ordered, 0.0, side="left")
+    assert total - walsh.count_up_to(ordered, 0.0) <= plus
+    assert plus <= total - walsh.count_up_to(ordered, 0.0, side="left")
     exact = "exact" if len(known) <= intervals._EXACT and digits > 1 else "asymptotic"
     right = stats.wilcoxon(known, correction=True, method=exact).pvalue
     assert intervals._signed_rank_p(np.sort(differences)) == pytest.approx(right, rel=0.2)
-    above = total - walsh.upto(ordered, 0.0)
-    assert (above + total - walsh.upto(ordered, 0.0, side="left")) / 2 == plus
+    above = total - walsh.count_up_to(ordered, 0.0)
+    assert (above + total - walsh.count_up_to(ordered, 0.0, side="left")) / 2 == plus
 
 
 @pytest.mark.parametrize("count", [6, 7, 59, 1000])

@@ -22,9 +22,12 @@ def campaign() -> pd.DataFrame:
 
 def test_what_is_left_out_is_named_with_its_values_and_no_more_than_needed() -> None:
     frame = campaign()
-    assert pooling.left_out(frame, []) == {"protocol": ["udp", "tcp"], "send_size": [64, 8192]}
-    assert pooling.left_out(frame, ["send_size"]) == {"protocol": ["udp", "tcp"]}
-    assert pooling.left_out(frame, ["protocol", "mss"]) == {}
+    assert pooling.differing_factors(frame, []) == {
+        "protocol": ["udp", "tcp"],
+        "send_size": [64, 8192],
+    }
+    assert pooling.differing_factors(frame, ["send_size"]) == {"protocol": ["udp", "tcp"]}
+    assert pooling.differing_factors(frame, ["protocol", "mss"]) == {}
 
 
 @pytest.mark.parametrize(
@@ -51,11 +54,11 @@ def test_what_is_told_apart_is_not_pooled() -> None:
 
 
 def test_a_figure_that_was_measured_is_no_factor() -> None:
-    assert pooling.left_out(campaign(), ["protocol", "send_size"]) == {}
+    assert pooling.differing_factors(campaign(), ["protocol", "send_size"]) == {}
     own = pd.DataFrame({"mtu": [1500, 1500], "rtt": [0.11, 0.13], "throughput_mbps": [1.0, 2.0]})
-    assert pooling.left_out(own, ["mtu"]) == {}
+    assert pooling.differing_factors(own, ["mtu"]) == {}
     dated = own.drop(columns="rtt").assign(at=["2026-01-01 10:00:00", "2026-01-01 10:01:00"])
-    assert pooling.left_out(dated, ["mtu"]) == {}
+    assert pooling.differing_factors(dated, ["mtu"]) == {}
 
 
 def test_runs_that_failed_count_among_what_differs() -> None:
@@ -71,7 +74,7 @@ def test_runs_that_failed_count_among_what_differs() -> None:
 def test_a_table_of_ones_own_may_vary_halves_and_even_steps(values) -> None:
     """A factor of half integers, a row each, was one mean without a word."""
     frame = pd.DataFrame({"ratio": values, "throughput_mbps": range(1, len(values) + 1)})
-    assert list(pooling.left_out(frame, [])) == ["ratio"]
+    assert list(pooling.differing_factors(frame, [])) == ["ratio"]
     with pytest.raises(DataError, match="differ in ratio"):
         summary(frame, "throughput")
     assert not pooling.remarks(frame, ["ratio"])

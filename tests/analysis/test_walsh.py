@@ -68,8 +68,8 @@ def test_so_many_that_none_are_made() -> None:
     pairs = len(ordered) * (len(ordered) + 1) // 2
     for place in (0, pairs // 2, pairs - 1):
         (average,) = walsh.ranked(ordered, [place])
-        assert walsh.upto(ordered, np.nextafter(average, -1)) <= place
-        assert place < walsh.upto(ordered, np.nextafter(average, 2))
+        assert walsh.count_up_to(ordered, np.nextafter(average, -1)) <= place
+        assert place < walsh.count_up_to(ordered, np.nextafter(average, 2))
 
 
 def test_a_place_that_is_named_twice_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_pairs_are_counted_as_they_are(values: list[float], t: float) -> None:
     first, second = np.triu_indices(len(ordered))
     for side, least in (("right", np.less_equal), ("left", np.less)):
         within = least(ordered[second], 2 * t - ordered[first]) & least(ordered[first], t)
-        assert walsh.upto(ordered, t, side) == within.sum()
+        assert walsh.count_up_to(ordered, t, side) == within.sum()
 
 
 def test_of_few_values_all_averages_are_made() -> None:

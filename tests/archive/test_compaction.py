@@ -169,7 +169,7 @@ def test_a_part_that_cannot_be_written_is_tried_again_later(out, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(compaction, "_written", full)
+        patched.setattr(compaction, "_write", full)
         assert not archive.roll()
         assert archive.compaction.problem == "No space left on device"
         archive.compaction.roll_all()
@@ -192,7 +192,7 @@ def test_what_fails_by_a_mistake_stops_no_campaign(out, monkeypatch):
     def mistaken(*_: object) -> None:
         raise TypeError("of another version")
 
-    monkeypatch.setattr(compaction, "_written", mistaken)
+    monkeypatch.setattr(compaction, "_write", mistaken)
     assert not archive.roll()
     assert archive.compaction.problem == "of another version"
     archive.close()

@@ -211,7 +211,7 @@ BAD: tuple[tuple[str, Any, str], ...] = (
     ("rfs", {"entries": "1; x"}, "cannot be"),
     ("rss", {**GOOD["rss"], "table": "0 1; x"}, "is no RSS table"),
     ("rss", {**GOOD["rss"], "function": "-x"}, "is no hash"),
-    ("rss", {**GOOD["rss"], "key": "00 -x"}, "the key is none"),
+    ("rss", {**GOOD["rss"], "key": "00 -x"}, "the key is no hash key"),
     ("ntuple", {"rings": 2, "rules": {"1": {}}}, "are not written again"),
     ("pause", {"autoneg": "on; x"}, "cannot be"),
     ("gso", {"max": "1 up"}, "cannot be"),

@@ -99,8 +99,8 @@ ABOUT = b'{"size": %d, "crc": %d, "attempts": [%s]}'
 @pytest.mark.parametrize(
     ("attempts", "why"),
     [
-        (b"[1, 1, %d]" % (50 * 2**20), "a frame is larger than any may be"),
-        (b"[1, 1, 99000], [2, 1, 99000]", "a frame is larger than any may be"),
+        (b"[1, 1, %d]" % (50 * 2**20), "a frame is larger than the limit"),
+        (b"[1, 1, 99000], [2, 1, 99000]", "a frame is larger than the limit"),
         (b"[1, 1, 99000]", "a frame cannot be decompressed"),
     ],
 )

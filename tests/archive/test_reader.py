@@ -29,7 +29,7 @@ def test_what_segmentation_offload_handed_on_whole_is_cut_to_the_run_s_mss(tmp_p
 def test_of_several_traces_the_role_chooses(tmp_path):
     campaign = recorded(tmp_path / "out", traced=("sinks-1", "sinks-2"))
     pd.testing.assert_frame_equal(campaign.packets(1, role="sinks-2"), trace(TRACES["sinks-2"]))
-    with pytest.raises(ArchiveError, match="run 1 has traces of sinks-1, sinks-2: say which"):
+    with pytest.raises(ArchiveError, match="run 1 has traces of sinks-1, sinks-2; name one"):
         campaign.packets(1)
     with pytest.raises(ArchiveError, match="no trace of source; there is sinks-1, sinks-2"):
         campaign.packets(1, role="source")

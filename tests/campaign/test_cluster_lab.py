@@ -164,7 +164,7 @@ def test_ctrl_c_ends_all_workers_runs_and_resume_goes_on_without_them(ground, cl
         resumed = ground(
             "resume", out, "--scheduler", cluster.address, "--patience", "3s", status=1
         )
-        assert "runs are left, of hosts that are gone: hosts-3: " in resumed.stderr
+        assert "runs are left, on hosts that were lost: hosts-3: " in resumed.stderr
         ok = {e["run"] for e in ground.ends(out) if e["status"] == "ok"}
         left = [run for run in nl.open(out).runs.values() if run.number not in ok]
         assert left

@@ -133,7 +133,7 @@ def test_a_host_that_is_gone_takes_its_pairs_along_and_no_other():
     with Stop() as stop:
         session = Fake(lost_at=5)
         going, runs = work(session, stop)
-        with pytest.raises(HostError, match=r"runs are left, of hosts that are gone: hosts-"):
+        with pytest.raises(HostError, match=r"runs are left, on hosts that were lost: hosts-"):
             going.carry_out(lambda _: None)
     (gone,) = session.away
     done = {r.run.number for r in session.records if r.status == "ok"}

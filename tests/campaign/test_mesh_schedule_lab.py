@@ -122,7 +122,7 @@ def test_a_host_that_is_still_gone_leaves_its_own_runs_to_another_resume(ground)
     with no_sshd(ground, lost):
         resumed = ground("resume", out, "--patience", "3s", status=1)
         assert "warning: hosts-1: " in resumed.stderr
-        assert "runs are left, of hosts that are gone: hosts-1: " in resumed.stderr
+        assert "runs are left, on hosts that were lost: hosts-1: " in resumed.stderr
         assert (
             "hosts are restored, but for hosts-1; continue with: netlimits resume" in resumed.stderr
         )

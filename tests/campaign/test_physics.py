@@ -205,10 +205,10 @@ GIGABIT = Cap("sender's link of 1000 Mbit/s", 1e9, caps.ON_A_LINK)
 )
 def test_no_rate_is_above_what_headers_leave_of_the_link(packet, possible):
     """The headers of the connection count, to the byte: a percent too much used to pass."""
-    physics.hold(possible, GIGABIT, packet, 10)
-    physics.hold(1.0019 * possible, GIGABIT, packet, 10)
+    physics.refuse_above(possible, GIGABIT, packet, 10)
+    physics.refuse_above(1.0019 * possible, GIGABIT, packet, 10)
     with pytest.raises(ToolFailure, match=r"Mbit/s is more than the .* that sender's link"):
-        physics.hold(1.003 * possible, GIGABIT, packet, 10)
+        physics.refuse_above(1.003 * possible, GIGABIT, packet, 10)
 
 
 def test_the_data_of_a_frame_and_its_headers_are_its_bytes_on_the_wire():
@@ -224,18 +224,18 @@ def test_the_data_of_a_frame_and_its_headers_are_its_bytes_on_the_wire():
 def test_what_may_be_above_a_bound_has_a_reason():
     slow = caps.shaper(TBF, "sender")
     assert slow
-    physics.hold(19.17, slow, FULL, 10)
+    physics.refuse_above(19.17, slow, FULL, 10)
     with pytest.raises(ToolFailure, match=r"19\.2 Mbit/s .* sender's tbf of 20 Mbit/s"):
-        physics.hold(19.2, slow, FULL, 10)
-    physics.hold(19.4, slow, FULL, 1)  # the burst at its beginning, and a late CPU
+        physics.refuse_above(19.2, slow, FULL, 10)
+    physics.refuse_above(19.4, slow, FULL, 1)  # the burst at its beginning, and a late CPU
     with pytest.raises(ToolFailure, match="8696 Mbit/s"):
-        physics.hold(8696, slow, Framing(0, "tcp"), 1)
-    physics.hold(19.4, slow, FULL, 5, early=physics.WAITING)
+        physics.refuse_above(8696, slow, Framing(0, "tcp"), 1)
+    physics.refuse_above(19.4, slow, FULL, 5, early=physics.WAITING)
     with pytest.raises(ToolFailure):
-        physics.hold(19.4, slow, FULL, 5)
+        physics.refuse_above(19.4, slow, FULL, 5)
     longer = caps.shaper([{**TBF[0], "options": {**TBF[0]["options"], "overhead": 24}}], "a")
     with pytest.raises(ToolFailure, match=r"than the 18\.8"):
-        physics.hold(19.1, longer, FULL, 10)
+        physics.refuse_above(19.1, longer, FULL, 10)
 
 
 TBF: list[dict[str, Any]] = [
@@ -247,10 +247,10 @@ TBF: list[dict[str, Any]] = [
 def test_datagrams_in_a_shapers_queue_arrive_after_their_senders_time():
     cap = caps.shaper(TBF, "sender")
     assert cap
-    physics.hold(20.0, cap, Framing(1000, "udp"), 3, waits=True)
+    physics.refuse_above(20.0, cap, Framing(1000, "udp"), 3, waits=True)
     for rate, waits in ((21.0, True), (20.0, False)):
         with pytest.raises(ToolFailure):
-            physics.hold(rate, cap, Framing(1000, "udp"), 3, waits=waits)
+            physics.refuse_above(rate, cap, Framing(1000, "udp"), 3, waits=waits)
     for other in ([], [{"kind": "fq", "root": True}], [{**TBF[0], "root": False}]):
         assert caps.shaper(other, "sender") is None
 
@@ -274,12 +274,12 @@ def test_segments_that_netem_takes_for_one_packet_share_its_overhead():
     """Measured: 124 Mbit/s of segments of 600 bytes, where each by itself would allow 20."""
     netem = {"kind": "netem", "rate": "2gbit", "packet_overhead": 60_000}
     cap = caps.caps([SettingUse("qdisc", ("sender",), netem, 1)])["sender"]
-    physics.hold(123.95, cap, Framing(600, "tcp"), 2)
+    physics.refuse_above(123.95, cap, Framing(600, "tcp"), 2)
     with pytest.raises(ToolFailure, match=r"more than the 19\.7"):
-        physics.hold(123.95, cap, Framing(600, "udp"), 2)
+        physics.refuse_above(123.95, cap, Framing(600, "udp"), 2)
     free = {"kind": "netem", "rate": "1mbit", "packet_overhead": -60_000}
     cap = caps.caps([SettingUse("qdisc", ("sender",), free, 1)])["sender"]
-    physics.hold(1e6, cap, Framing(600, "tcp"), 2)
+    physics.refuse_above(1e6, cap, Framing(600, "tcp"), 2)
 
 
 def test_an_htb_of_the_experiment_is_known_from_its_settings():
@@ -304,9 +304,9 @@ def test_an_htb_with_a_token_left_lets_many_segments_go_as_one_packet():
     """Measured between machines: 3.96 Mbit/s of TCP in 2.05 s behind an htb of 4 Mbit/s."""
     use = SettingUse("qdisc", ("sender",), {"kind": "htb", "rate": "4mbit", "burst": "16kb"}, 1)
     cap, packet = caps.caps([use])["sender"], Framing(1448, "tcp", timestamps=True)
-    physics.hold(3.96, cap, packet, 2.05)
+    physics.refuse_above(3.96, cap, packet, 2.05)
     with pytest.raises(ToolFailure, match="htb of 4 Mbit/s"):
-        physics.hold(3.96, cap, packet, 20)
+        physics.refuse_above(3.96, cap, packet, 20)
 
 
 def facts(speed: str, driver: str, bus: str, flags: str = "fpu sse") -> Mapping[str, Any]:
@@ -337,20 +337,20 @@ def test_a_tools_own_pacing_that_did_not_take_is_invalid(rate, sent):
     options = {"pacing": rate * 125_000}
     figures = {"local_send_throughput_mbps": float(sent), "elapsed_s": 2.0}
     with pytest.raises(ToolFailure, match=rf"{rate} Mbit/s at most, and {sent} were") as error:
-        rates.kept("netperf", options, 1, figures)
+        rates.refuse_excess("netperf", options, 1, figures)
     assert error.value.status == "invalid"
 
 
 def test_what_is_at_or_below_its_own_rate_counts():
     kept = {"local_send_throughput_mbps": 100.4, "elapsed_s": 2.0}
-    rates.kept("netperf", {"pacing": 12_500_000}, 1, kept)
-    rates.kept("netperf", {"pacing": 3_125_000}, 4, kept)
-    rates.kept("iperf3", {"rate": "1G"}, 1, kept)
-    rates.kept("iperf3", {"rate": "25M", "parallel": 4}, 1, kept)
-    rates.kept("iperf3", {"rate": 0}, 1, kept)
-    rates.kept("nuttcp", {}, 1, kept)
+    rates.refuse_excess("netperf", {"pacing": 12_500_000}, 1, kept)
+    rates.refuse_excess("netperf", {"pacing": 3_125_000}, 4, kept)
+    rates.refuse_excess("iperf3", {"rate": "1G"}, 1, kept)
+    rates.refuse_excess("iperf3", {"rate": "25M", "parallel": 4}, 1, kept)
+    rates.refuse_excess("iperf3", {"rate": 0}, 1, kept)
+    rates.refuse_excess("nuttcp", {}, 1, kept)
     with pytest.raises(ToolFailure, match="iperf3's `rate`"):
-        rates.kept("iperf3", {"rate": "50M"}, 1, kept)
+        rates.refuse_excess("iperf3", {"rate": "50M"}, 1, kept)
 
 
 @pytest.mark.parametrize(

@@ -130,11 +130,11 @@ def test_what_was_copied_before_an_end_at_any_event_is_not_copied_twice(tmp_path
 
     campaign.append = cut_off
     try:
-        shards.copied(campaign, shard, Head())
+        shards.copy_new(campaign, shard, Head())
     except Killed:
         assert len(told(campaign)) == cut
     campaign.append = append
-    shards.gathered(campaign, shard)
+    shards.gather(campaign, shard)
     assert told(campaign) == whole
     assert {run for run, _ in campaign.raw.attempts()} == {1, 2, 3}
     campaign.close()
@@ -146,9 +146,9 @@ def test_a_journal_is_taken_in_as_it_grows(tmp_path):
     shard = shard_of(tmp_path / "one", 2)
     campaign = Archive.create(tmp_path / "campaign", META)
     campaign.lock()
-    head, records = shards.copied(campaign, shard, Head())
+    head, records = shards.copy_new(campaign, shard, Head())
     assert [(r.run.number, r.status) for r in records] == [(1, "ok"), (2, "ok")]
-    again, records = shards.copied(campaign, shard, replace(head))
+    again, records = shards.copy_new(campaign, shard, replace(head))
     assert (again, records) == (head, [])
     assert told(campaign) == told(shard)
     campaign.close()

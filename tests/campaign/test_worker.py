@@ -38,9 +38,9 @@ def test_a_place_that_takes_nothing_does_not_end_a_shard(tmp_path):
     archive.lock()
     archive.close()
     order = SimpleNamespace(share=None, session="77", shard=SimpleNamespace(name="mesh-1"))
-    assert worker._left(None, archive, order) == ""
+    assert worker._share(None, archive, order) == ""
     order.share = Full()
-    problem = worker._left(None, archive, order)
+    problem = worker._share(None, archive, order)
     assert problem == f"bucket://b: cannot be written: mesh-1-77 of {archive.path}"
 
 
@@ -59,7 +59,7 @@ def test_a_shard_is_let_go_of_once_its_runs_are_left(tmp_path, monkeypatch):
         ("_campaign", lambda _: campaign),
         ("_archive", lambda *_: archive),
         ("_work", lambda *_: worker.ShardOutcome()),
-        ("_left", left),
+        ("_share", left),
     ):
         monkeypatch.setattr(worker, name, stand_in)
     order = SimpleNamespace(shard=SimpleNamespace(name="mesh-1"), guard=None)

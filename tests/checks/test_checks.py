@@ -564,6 +564,21 @@ repeat: {{replicates: 1, order: listed}}
 
 
 @pytest.mark.parametrize(
+    ("size", "mtu", "advice"),
+    [
+        (65_509, 65_536, "send 65507 bytes at most"),
+        (100_000, 65_536, "send 65507 bytes at most"),
+        (2_000, 1_500, "send 1472 bytes at most, or set an `mtu` that they fit into"),
+    ],
+)
+def test_no_advice_exceeds_the_largest_datagram(size, mtu, advice):
+    text = f"experiment: x\nmeasure: {{netperf: {{test: UDP_STREAM, send_size: {size}}}}}\n"
+    at = site(text, link={"mtu": mtu})
+    (finding,) = (f for f in Fragments().findings(at, "sender", ()) if f.severity == "warning")
+    assert finding.advice == advice
+
+
+@pytest.mark.parametrize(
     ("addresses", "direction", "refused"),
     [
         (("127.0.0.1", "127.0.0.1"), "both", True),

@@ -109,7 +109,7 @@ def test_of_several_traces_the_report_chooses_one(tmp_path):
     caption = about(folder, {"chart": "bursts", "run": 1, "role": "sinks-2"})["bursts"]
     assert "port 32971" not in caption
     assert "run 1" in caption
-    with pytest.raises(InputError, match="say which"):
+    with pytest.raises(InputError, match="name one"):
         about(folder, {"chart": "bursts", "run": 1})
 
 

@@ -152,10 +152,10 @@ def test_a_file_without_sense_is_named_and_the_others_come_in(
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(FILE_LIMIT + 1)
-    files = [bad, SCRIPT, twin, fifo, large, tmp_path / "none"]
+    files = [bad, SCRIPT, twin, fifo, large]
     code, out, err = call(capsys, "import", *files, "--out", tmp_path / "out")
     assert code == 1
-    assert out.startswith("1 file, 13 runs: 13 ok; 5 files left out\n")
+    assert out.startswith("1 file, 13 runs: 13 ok; 4 files left out\n")
     complaints = err.splitlines()
     assert complaints[0].startswith("netlimits: left out: bad.txt:1: is not output of a tool that")
     assert complaints[1].endswith(
@@ -165,8 +165,20 @@ def test_a_file_without_sense_is_named_and_the_others_come_in(
     assert complaints[3].endswith(
         "large: is larger than 64 MiB (64 MiB); split it, or raise --limit"
     )
-    assert complaints[4].endswith("none: No such file or directory")
     assert len(netlimits.open(tmp_path / "out").frame()) == 13
+
+
+def test_a_file_that_does_not_exist_is_wrong_input_and_the_others_come_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    absent = tmp_path / "none"
+    code, _, err = call(capsys, "import", absent, "--out", tmp_path / "out")
+    assert code == 2
+    assert err.splitlines()[0].endswith("none: No such file or directory")
+    assert not (tmp_path / "out").exists()
+    code, out, _ = call(capsys, "import", absent, SCRIPT, "--out", tmp_path / "out")
+    assert code == 2
+    assert out.startswith("1 file, 13 runs: 13 ok; 1 file left out\n")
 
 
 def test_nothing_that_comes_in_leaves_no_folder(

@@ -40,7 +40,7 @@ def test_what_no_command_can_write_to(command: str, places: Path) -> None:
     before = sorted(places.rglob("*"))
     under = error(command, "file/x")
     assert "file is a file, not a folder" in under or under == "file/x: there is no folder file"
-    assert error(command, "") == f"{command.split()[1]}: is empty; name a place"
+    assert error(command, "") == f"{command.split()[1]}: is empty; name a path"
     assert "File name too long" in error(command, "x" * 300)
     assert sorted(places.rglob("*")) == before
 

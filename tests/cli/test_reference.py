@@ -52,7 +52,7 @@ def keys(part: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 PARTS = {
     **{s.name: s.schema for s in SETTINGS},
-    **{t.name: schema.measured(t.schema) for t in TOOLS},
+    **{t.name: schema.with_common_options(t.schema) for t in TOOLS},
     **AROUND,
 }
 

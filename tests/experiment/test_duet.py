@@ -111,8 +111,16 @@ WRONG = (
     ("factors", "{side: [1], send_size: [64]}", "side: is reserved for the sides of a duet"),
     ("repeat.replicates", "5", "differs from the first side's; both sides run equally often"),
     ("repeat.order", "listed", "differs from the first side's"),
-    ("roles", "[sender, relay, receiver]", "the sides have other roles: sender, receiver and send"),
-    ("measure", "{iperf3: {send_size: '${send_size}'}}", "the sides have other tools: netperf and"),
+    (
+        "roles",
+        "[sender, relay, receiver]",
+        "the sides have different roles: sender, receiver and send",
+    ),
+    (
+        "measure",
+        "{iperf3: {send_size: '${send_size}'}}",
+        "the sides have different tools: netperf and",
+    ),
     ("derive", "{mss: send_size + 12}", "mss is a name of the second side only"),
 )
 

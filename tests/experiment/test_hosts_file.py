@@ -56,7 +56,10 @@ def test_two_roles_may_share_a_machine(tmp_path):
     [
         ("- a", "hosts.yaml:1: is not a hosts file"),
         ("sender: {ssh: a}", "receiver: no machine plays receiver"),
-        ("sender: {ssh: a}\nreciever: {ssh: b}", "did you mean reciever"),
+        (
+            "sender: {ssh: a}\nreciever: {ssh: b}",
+            "hosts.yaml:2: reciever: no machine plays receiver; did you mean receiver?",
+        ),
         ("sender: {ssh: a}\nreceiver: vm2", "hosts.yaml:2: receiver: must be"),
         ("sender: {ssh: a}\nreceiver:\n  shh: b", "hosts.yaml:3: receiver.shh: unknown key; did"),
         ("sender: {ssh: a}\nreceiver: {}", "hosts.yaml:2: receiver: needs"),
@@ -86,7 +89,10 @@ def test_two_roles_may_share_a_machine(tmp_path):
             "ssh_config: [a]\nsender: {ssh: a}\nreceiver: {ssh: b}",
             ":1: ssh_config: must be a file's name",
         ),
-        ("sender: {ssh: a}\nsender: {ssh: b}\nreceiver: {ssh: c}", ":2: sender: is there twice"),
+        (
+            "sender: {ssh: a}\nsender: {ssh: b}\nreceiver: {ssh: c}",
+            ":2: sender: is a duplicate key",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_file_line_and_key(tmp_path, text, says):
@@ -115,6 +121,10 @@ def test_a_role_of_several_machines_is_a_list(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
+        (
+            "snks: [{ssh: b}, {ssh: c}]\nsource: {ssh: a}",
+            "snks: no machine plays sinks; did you mean sinks?",
+        ),
         ("sinks: [{ssh: b}]\nsource: {ssh: a}", "add machine 2 to the list under sinks"),
         ("source: {ssh: a}\nsinks: [{ssh: b}, {shh: c}]", "hosts.yaml:2: sinks.1.shh"),
         ("source: {ssh: a}\nsinks: [{ssh: b}, c]", "sinks.1: must be"),

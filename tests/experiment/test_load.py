@@ -156,7 +156,7 @@ BAD = [
     ),
     (
         "experiment: a\nmeasure:\n  netperf: {seconds: '${a + 1}'}",
-        3, "measure.netperf.seconds", "arithmetic belongs into derive",
+        3, "measure.netperf.seconds", "arithmetic belongs in derive",
     ),
     (
         "experiment: a\nmeasure:\n  netperf: {seconds: '${a'}",
@@ -194,8 +194,8 @@ BAD = [
     (HEAD + "factors:\n  paced_by: [1]", 4, "factors.paced_by", "a column of the results"),
     (HEAD + "factors:\n  throughput_mbps: [1]", 4, "factors.throughput_mbps", "a column"),
     (HEAD + "factors:\n  netperf_x: [1]", 4, "factors.netperf_x", "a column"),
-    (HEAD + "factors:\n  min: [1]", 4, "factors.min", "means something in expressions"),
-    (HEAD + "factors:\n  in: [1]", 4, "factors.in", "means something in expressions"),
+    (HEAD + "factors:\n  min: [1]", 4, "factors.min", "has a meaning in expressions"),
+    (HEAD + "factors:\n  in: [1]", 4, "factors.in", "has a meaning in expressions"),
     (HEAD + "zip:\n  a: [1, 2]\n  b: [1]", 5, "zip.b", "has 1 values and a has 2"),
     (HEAD + "zip:\n- a: [1]\n- a: [2]", 5, "zip.1.a", "the name of another factor"),
     (HEAD + "zip: {a: [1, 1], b: [2, 2]}", 3, "zip.a.1", "has 1, 2 twice"),
@@ -225,7 +225,7 @@ BAD = [
     (HEAD + "repeat: {seed: -1}", 3, "repeat.seed", "at least 0"),
     (
         HEAD + "factors: {a: [1]}\ninclude: [{a: 2}]\nrepeat: {order: coin-flips, runs: 2}",
-        4, "include", "no coin can land",
+        4, "include", "cannot select an included",
     ),
     (
         HEAD + "factors: {a: [1]}\nreport:\n- table: summary\n  of: thruput\n  rows: a",

@@ -136,7 +136,7 @@ def test_what_cannot_be_is_told_with_line_and_key(roles, problem):
     ("change", "problem"),
     [
         (("factors", "{sender: [1, 2]}"), "sender is the name of another factor"),
-        (("include", "[{size: 3}]"), "gives no pair"),
+        (("include", "[{size: 3}]"), "has no pair of hosts"),
         (("repeat", "{order: coin-flips, runs: 9}"), "has no rounds"),
         (("settings", "[{roles: [hosts-1], mtu: 1500}]"), "no role is called hosts-1"),
     ],
@@ -154,9 +154,9 @@ def test_the_machines_of_a_mesh(tmp_path):
         ("hosts-1", "a", "r1"),
         ("hosts-2", "b", ""),
     ]
-    with pytest.raises(DocumentError, match=r"2: hosts: has 3 machines, and .* is of 4 hosts"):
+    with pytest.raises(DocumentError, match=r"2: hosts: has 3 machines, but .* has 4 hosts"):
         hosts_file.machines(file, pairs.names(4))
     file.write_text("x: {ssh: a}\ny: {ssh: b}\n")
     assert [m.ssh for m in hosts_file.machines(file, pairs.names(2)).values()] == ["a", "b"]
-    with pytest.raises(DocumentError, match="has 2 machines, and the experiment's mesh is of 3"):
+    with pytest.raises(DocumentError, match="has 2 machines, but the experiment's mesh has 3"):
         hosts_file.machines(file, pairs.names(3))

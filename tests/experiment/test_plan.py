@@ -103,7 +103,7 @@ def test_exclude_removes_what_python_would(factors: dict[str, list[int]], condit
         assert plan.Configurations(experiment).removed == tuple(counts)
     else:
         with pytest.raises(
-            DocumentError, match=r"exclude\.\d: .*(removes nothing|excludes all that is left)"
+            DocumentError, match=r"exclude\.\d: .*(removes nothing|excludes all that remains)"
         ):
             len(plan.Plan(experiment))
 
@@ -118,9 +118,9 @@ def test_exclude_removes_what_python_would(factors: dict[str, list[int]], condit
         ),
         (
             "factors: {a: [1, 2]}\nexclude:\n- a == 2\n- a == 1",
-            6, "exclude.1", "`a == 1` excludes all that is left",
+            6, "exclude.1", "`a == 1` excludes all that remains",
         ),
-        ("factors: {a: [1]}\nexclude:\n- a > 0\n- a > 1", 5, "exclude.0", "excludes all that is left"),
+        ("factors: {a: [1]}\nexclude:\n- a > 0\n- a > 1", 5, "exclude.0", "excludes all that remains"),
         ("factors: {a: [1]}\nexclude:\n- a", 5, "exclude.0", "is 1, not true or false"),
         ("factors: {a: [x]}\nexclude:\n- a > 1", 5, "exclude.0", "cannot compare"),
         ("factors: {a: [1, 0]}\nderive:\n  b: 1 / a", 5, "derive.b", "divides by zero for a = 0"),
@@ -129,8 +129,8 @@ def test_exclude_removes_what_python_would(factors: dict[str, list[int]], condit
             5, "derive.b", "divides by zero",
         ),
         ("factors: {a: [9]}\nderive:\n  b: a ** a ** a", 5, "derive.b", "too large a number"),
-        ("factors: {a: [1]}\ninclude:\n- {a: 1}", 5, "include.0", "is there already"),
-        ("factors: {a: [1]}\ninclude:\n- {a: 2}\n- {a: 2}", 6, "include.1", "is there already"),
+        ("factors: {a: [1]}\ninclude:\n- {a: 1}", 5, "include.0", "is in the plan already"),
+        ("factors: {a: [1]}\ninclude:\n- {a: 2}\n- {a: 2}", 6, "include.1", "is in the plan already"),
         ("factors: {a: [1]}\nderive: {b: 1 / a}\ninclude:\n- {a: 0}", 4, "derive.b", "by zero"),
         (
             f"repeat: {{replicates: 10000000}}\nfactors: {{a: {[*range(101)]}}}",
@@ -543,7 +543,7 @@ def test_what_cannot_be_added():
     with pytest.raises(InputError, match="no block to add"):
         plan.Plan(flips).extended(1, 1)
     some = plan.Plan(read(factors={"a": [1, 2]}, repeat={"seed": 1}))
-    with pytest.raises(InputError, match="makes 1,000,000,002 runs; at most 1,000,000,000"):
+    with pytest.raises(InputError, match="makes 1,000,000,002 runs; the limit is 1,000,000,000"):
         some.extended(500_000_000, 1)
 
 

@@ -75,7 +75,7 @@ def test_a_search_ends_at_the_ends_of_its_range():
 
 
 def test_trials_of_another_search_are_refused():
-    with pytest.raises(ArchiveError, match="another version made it"):
+    with pytest.raises(ArchiveError, match="another version measured it"):
         controller.advance(sought(), [SearchTrial(12345, 0.0)])
 
 
@@ -118,7 +118,7 @@ def test_a_search_is_planned_for_each_configuration_and_block():
         ("to: 1M", "to: 1K", "search.to: must be more than `from`"),
         ("of: packets", "of: send_size", "is the name of another factor already"),
         ("packets * send_size", "1000 * send_size", "search.of: nothing uses it"),
-        ("seed: 1", "seed: 1, order: shuffled", "take blocked or listed"),
+        ("seed: 1", "seed: 1, order: shuffled", "use blocked or listed"),
         ("from: 1K", 'from: "${send_size}"', "search.from: must be"),
         ("latency_p99: 5ms", "latency_p99: 5 minutes", "search.latency_p99"),
         ("latency_p99", "latency_p98", "did you mean latency_p99"),

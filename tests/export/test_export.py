@@ -27,7 +27,7 @@ import netlimits as nl
 from netlimits.cli import COMMANDS
 from netlimits.cli.export import export
 from netlimits.errors import DataError
-from netlimits.export import BESIDE, FORMATS, OF_PROFILES
+from netlimits.export import FORMATS, OF_PROFILES, SECOND_FILES
 from netlimits.export.base import Runs
 from netlimits.metrics import IDENTITY, METRICS
 
@@ -154,7 +154,7 @@ def test_otava_gets_a_row_for_each_campaign_and_a_test_for_each_configuration() 
     assert table["time"].tolist()[0] == "2026-01-01 00:00:00 +0000"
     assert table["campaign"].tolist() == ["night-0", "night-1", "night-2"]
     assert table["throughput_mbps size=2"].tolist() == [200, 201, 202]
-    _, config = BESIDE["otava"]
+    _, config = SECOND_FILES["otava"]
     tests = yaml.safe_load("".join(config(runs, "x.csv")))["tests"]
     assert list(tests) == ["size=1", "size=2"]
     test = tests["size=2"]

@@ -69,7 +69,7 @@ def test_the_first_reason_stays(ends) -> None:
 def test_whoever_waits_is_let_go_when_logins_are_given_up(ends) -> None:
     near, _ = ends
     abort = Abort()
-    login = abort.cuts(wire(near))
+    login = abort.register(wire(near))
     answers: list[bytes] = []
     reader = threading.Thread(target=lambda: answers.append(login.recv(1)))
     reader.start()
@@ -84,7 +84,7 @@ def test_whoever_waits_is_let_go_when_logins_are_given_up(ends) -> None:
 def test_a_login_that_begins_after_that_is_cut_at_once(ends) -> None:
     abort = Abort()
     abort()
-    assert abort.cuts(wire(ends[0])).why == "was given up"
+    assert abort.register(wire(ends[0])).why == "was given up"
 
 
 class Counted(socket.socket):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from netlimits.importers.netperf.columns import (
     spaced_row,
 )
 from netlimits.importers.netperf.headers import CSV_NAMES, HEADERS
+from netlimits.importers.streams import Line, flow
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "imports"
 NETPERF = Path(__file__).parents[1] / "captures" / "netperf"
@@ -229,6 +231,37 @@ def test_a_value_that_is_missing_in_columns_is_found_by_its_place_or_refused():
     assert spaced_row(names, "98.5") == {"RESULT_BRAND": "", "THROUGHPUT": "98.5"}
     with pytest.raises(Unfit, match="values under a header"):
         spaced_row(("THROUGHPUT", "ELAPSED_TIME"), "98.5")
+
+
+def test_a_neper_run_that_measured_nothing_is_not_called_interrupted():
+    neper = "total_run_time=10\nmaxevents=1000\nnum_flows=1\n"
+    for text, reason in (
+        ("client=1\nrequest_size=1\nthroughput=0\n", "no transaction was done"),
+        ("client=1\nremote_throughput=0\n", "no data arrived"),
+        ("client=0\nthroughput_Mbps=0.00\n", "no data arrived"),
+    ):
+        _, (run,) = read("neper.txt", (neper + text).encode())
+        assert (run.status, run.reason.partition(";")[0]) == (
+            "failed",
+            f"throughput is 0: {reason}",
+        )
+
+
+def test_a_rate_of_zero_is_named_for_what_was_measured():
+    benchmark = {"driver": "netperf", "throughput": 0, "tputMetric": "OP/s"}
+    for profile, reason in (
+        ("TCP_RR", "no transaction was done"),
+        ("TCP_STREAM", "no data arrived"),
+    ):
+        _, (run,) = read("k8s.json", json.dumps({**benchmark, "profile": profile}).encode())
+        assert run.reason.startswith(f"throughput is 0: {reason}")
+
+
+def test_a_count_of_zero_is_a_count_unless_data_arrived():
+    sent, got = Line("1", 0.0, 10.0, 0.0), Line("1", 0.0, 10.0, 1e6)
+    assert flow("local", "remote", sent, None).sent == 0.0
+    assert flow("local", "remote", sent, sent).sent == 0.0
+    assert flow("remote", "local", sent, got).sent is None
 
 
 # -- -k -------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def test_a_pattern_reads_factors_from_the_end_of_a_path():
         ("all.json", "write {FACTOR} where names differ"),
         ("{status}.json", "status is a column of every result"),
         ("{a}_{a}.json", "{a} occurs twice"),
-        ("{a b}.json", "no name of a factor"),
+        ("{a b}.json", "is not a factor name"),
         ("{a.json", "write {FACTOR}"),
     ],
 )

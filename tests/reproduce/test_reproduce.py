@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from netlimits import reproduce
 from netlimits.errors import DataError, InputError
 from netlimits.reproduce import marks, published, turin_lab
-from netlimits.reproduce.output import counted
+from netlimits.reproduce.output import tally
 from netlimits.reproduce.rounding import (
     ComputedFigure,
     Printed,
@@ -625,7 +625,7 @@ def test_comparisons_are_written_for_people_and_programs(
 
 
 def test_counting_names_every_verdict(rows: list[reproduce.Comparison]) -> None:
-    lines = [[int(n) for n in re.findall(r"\d+", line)] for line in counted(rows).splitlines()]
+    lines = [[int(n) for n in re.findall(r"\d+", line)] for line in tally(rows).splitlines()]
     assert len(rows) == sum(total for total, *_ in lines)
     assert all(total == sum(parts) for total, *parts in lines)
 

@@ -148,11 +148,11 @@ def test_a_note_is_held_against_its_host_before_the_first_write_only(bench, monk
     bench.kernel.sysctls["net.core.a"] = "1"
     seen: list[str] = []
 
-    def beyond(original: Original, state: dict[str, str]) -> str:
+    def impossible(original: Original, state: dict[str, str]) -> str:
         seen.append(state["net.core.a"])
         return "" if len(seen) == 1 else "no setting changes it"
 
-    monkeypatch.setattr(notes, "beyond", beyond)
+    monkeypatch.setattr(notes, "impossible", impossible)
     original = Original("sender", "data0", "sysctl", {"net.core.a": "0"})
     changes = Changes(lambda _: bench.host, bench.log, (original,), noted=True)
     lasting = bench.kernel.sysctls

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from netlimits.errors import SettingError
 from netlimits.settings.qdisc import Qdisc
-from netlimits.settings.qdisc.kinds import KINDS, parameters, returns
+from netlimits.settings.qdisc.kinds import KINDS, parameters, unrestorable
 from netlimits.units import tc
 
 qdisc = Qdisc()
@@ -318,7 +318,7 @@ def test_fq_and_fq_codel_of_a_61_kernel_return_with_every_parameter():
     )
     assert texts[3].endswith("noecn")
     for state in states:
-        assert not returns(state)
+        assert not unrestorable(state)
 
 
 @example(23641968, 7563724, 0)

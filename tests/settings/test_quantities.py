@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from netlimits.errors import SettingError
 from netlimits.hosts.scripted import answer
 from netlimits.model import Completed
-from netlimits.restore.originals import typed
+from netlimits.restore.originals import quoted_lines
 from netlimits.settings import setting
 from netlimits.settings.queues.channels import rss_words
 
@@ -169,8 +169,10 @@ def test_what_a_queue_held_comes_back_with_it():
     assert channels.differences(original, moved) == ("tx-0/xps_cpus is 3, was 2",)
     (command,) = channels.undo("data0", original, moved)
     path = "/sys/class/net/data0/queues/tx-0/xps_cpus"
-    assert typed([command]) == f"`echo 2 | tee {path}`"
-    assert typed([queues]).count(" | tee ") == sum("1" in name[:5] for name in original["queues"])
+    assert quoted_lines([command]) == f"`echo 2 | tee {path}`"
+    assert quoted_lines([queues]).count(" | tee ") == sum(
+        "1" in name[:5] for name in original["queues"]
+    )
 
 
 RSS = """\

@@ -9,7 +9,7 @@ import pytest
 
 from netlimits.restore.guard import script
 from netlimits.restore.guard.claim import Holder
-from netlimits.restore.originals import Original, typed
+from netlimits.restore.originals import Original, quoted_lines
 from netlimits.settings import SETTINGS, Setting
 
 STATES = [
@@ -32,7 +32,7 @@ def test_a_state_goes_into_a_journal_and_comes_out_as_it_was(setting: Setting, n
 @pytest.mark.parametrize(("setting", "name"), STATES)
 def test_its_way_back_is_lines_that_a_person_can_type(setting: Setting, name: str):
     state = pairs.state(setting, name)
-    text = typed(setting.undo("data0", state, {}))
+    text = quoted_lines(setting.undo("data0", state, {}))
     assert text.isprintable()
     assert "sh -c" not in text
     original = Original("sender", "data0", setting.name, state)

@@ -16,7 +16,7 @@ from netlimits.errors import SettingError
 from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed
 from netlimits.restore.changes import Changes
-from netlimits.restore.originals import typed
+from netlimits.restore.originals import quoted_lines
 from netlimits.settings.sysctl import Sysctl
 
 sysctl = Sysctl()
@@ -105,7 +105,7 @@ def test_what_the_kernel_allows_with_a_congestion_control_is_restored_after_it()
     back, beside = sysctl.undo("data0", original, now)
     assert back.argv[2:] == (f"{name}=cubic",)
     assert beside.argv[-1] == f"{allowed}=reno cubic"
-    assert typed([beside]) == f"`sysctl -w '{allowed}=reno cubic'`"
+    assert quoted_lines([beside]) == f"`sysctl -w '{allowed}=reno cubic'`"
     assert sysctl.state(answer(read, stdout=f"{name} = cubic\n", status=255)) == {name: "cubic"}
 
 

@@ -40,7 +40,7 @@ def test_bulk_streams_beside_are_of_the_same_build():
 
 
 def test_a_tool_of_several_programs_says_that_it_has_no_single_one():
-    with pytest.raises(InputError, match="/opt/x: neper runs other programs than one of that name"):
+    with pytest.raises(InputError, match="/opt/x: neper runs no program of its own name"):
         at_path(Command(("tcp_rr", "-l", "1")), "neper", "/opt/x")
 
 

@@ -41,7 +41,7 @@ def test_schema_and_reader_take_the_same(kind: str, written: int | str) -> None:
     if jsonschema.Draft202012Validator(schema).is_valid(written):
         assert reader(written) >= 0
     else:
-        with pytest.raises(ValueError, match="is not a number with one of"):
+        with pytest.raises(ValueError, match="is not a number with one of the units"):
             reader(written)
 
 

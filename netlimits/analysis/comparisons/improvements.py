@@ -44,7 +44,7 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """The ratio of two cells; `key` has "A over B" where they differ, `n` and `runs` count both."""
+    """The ratio of two cells; `key` has "A over B" where they differ; `n` and `runs` are sums."""
 
     of: Pairing
     key: Key
@@ -105,12 +105,12 @@ def _values(factor: str, written: str) -> tuple[str, str]:
 def _places(frame: pd.DataFrame, keys: Sequence[str], factor: str) -> Places:
     """Return each cell's value of `factor`, and its values of the other factors.
 
-    A factor outside the keys may determine several of them (`transport` is made of `protocol` and
-    `offloads`). A cell that pools several values has no place.
+    A factor outside the keys may determine several of them (`transport` is derived from `protocol`
+    and `offloads`). A cell that pools several values is left out.
     """
     others = [key for key in keys if key != factor]
     if factor not in keys:
-        others = list(pooling.left_out(frame, [factor]))
+        others = list(pooling.differing_factors(frame, [factor]))
     names = list(dict.fromkeys([*keys, factor, *others]))
     places: dict[Key, tuple[str, Key]] = {}
     pooled = set()
@@ -162,7 +162,7 @@ def _both(over: object, under: object) -> object:
 
 
 def _contrast(top: Cell, bottom: Cell, confidence: float) -> Contrast | None:
-    """Return top over bottom; None if the ratio means nothing."""
+    """Return top over bottom; None if a mean is not above zero."""
     if not (top.mean > 0 and bottom.mean > 0):
         return None
     every = np.concatenate([top.sample, bottom.sample])
@@ -180,11 +180,11 @@ def notes(ratios: Sequence[Contrast]) -> Iterator[str]:
     """Yield the methods of the ratios' intervals, and how many ratios are significant."""
     used = {ratio.method for ratio in ratios}
     yield from (f"improvement {words}" for method, words in _METHODS.items() if method in used)
-    chances = [ratio.p for ratio in ratios if not np.isnan(ratio.p)]
-    if len(chances) > 1:
-        most = contrasts.discovered(chances, FALSE_DISCOVERIES)
-        real = sum(p <= most for p in chances)
+    p_values = [ratio.p for ratio in ratios if not np.isnan(ratio.p)]
+    if len(p_values) > 1:
+        limit = contrasts.significance_threshold(p_values, FALSE_DISCOVERIES)
+        real = sum(p <= limit for p in p_values)
         yield (
-            f"{real} of {len(chances)} improvements are more than chance, at a false discovery "
+            f"{real} of {len(p_values)} improvements are more than chance, at a false discovery "
             f"rate of {100 * FALSE_DISCOVERIES:g} % (Benjamini-Hochberg)"
         )

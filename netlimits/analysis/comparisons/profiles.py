@@ -1,4 +1,4 @@
-"""In which categories of CPU time the service demand of two sides differs."""
+"""Notes on the categories of CPU time in which two sides of a comparison differ."""
 
 from __future__ import annotations
 

@@ -26,10 +26,12 @@ def ended(
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Yield a note for each side on which fewer runs ended ok than on the other."""
+    """Yield a note for each side of which a smaller share of runs ended ok."""
     for fewer, name in enumerate(called):
         some = {
-            row["key"]: row for row in rows if not row["verdict"] and survivors.side(row) == fewer
+            row["key"]: row
+            for row in rows
+            if not row["verdict"] and survivors.fewer_side(row) == fewer
         }
         if not some:
             continue
@@ -45,7 +47,10 @@ def ended(
 
 
 def few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[str]:
-    """Yield notes on too few runs. The shares are of 18 simulated ratios of 1, CV 1 to 5 %."""
+    """Yield notes on too few runs or blocks.
+
+    The error rates are from simulated comparisons of 18 ratios of 1 (CV 1 to 5 %).
+    """
     if unit is None:
         if any(row["blocks"] < intervals.ENOUGH for row in rows):
             yield (
@@ -69,7 +74,7 @@ def mixed_kinds(
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Yield notes on means over runs of several kinds; remove `kinds` from the rows."""
+    """Yield notes on means that mix fast and slow runs; remove `kinds` from the rows."""
     kinds = [(row["metric"], row["key"], row.pop("kinds")) for row in rows]
     for metric in metrics:
         for side, name in enumerate(called):

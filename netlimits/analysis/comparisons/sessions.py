@@ -1,8 +1,10 @@
-"""Campaigns as sessions: how much sessions of the same machines differ, and what that allows.
+"""Campaigns as sessions: sessions of the same machines differ even if nothing was changed.
 
-one session a side              at most that these two sessions differ
-one a side, and a bound         a difference beyond the bound, which widens the interval
-several on one side or both     the difference of the sessions' means: a session is one value
+What a comparison can show depends on the number of sessions:
+
+    one session a side            these two sessions differ, for whatever reason
+    one a side, and a bound       the sides differ by more than the bound, which widens the interval
+    several on one side or both   the means of the sides' sessions differ; a session is one value
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ METHOD = "sessions"
 
 
 class Sessions(NamedTuple):
-    """Number of sessions of each side, and by which share sessions may differ."""
+    """Number of sessions of each side, and the share by which sessions may differ unchanged."""
 
     before: int
     after: int
@@ -80,9 +82,9 @@ def ratio(
 def widened(
     contrast: Contrast, top: np.ndarray, bottom: np.ndarray, differ_by: float, confidence: float
 ) -> Contrast:
-    """Return the contrast of two sessions that may differ by a share without any change.
+    """Widen the interval of two sessions' contrast by the share that unchanged sessions may differ.
 
-    The p-value is that of the nearest ratio within the bound.
+    The p-value is that of the ratio within the bound that is nearest to the contrast.
     """
     margin = math.log1p(differ_by)
     away = math.log(contrast.value)

@@ -39,13 +39,13 @@ def factors(
 ) -> list[str]:
     """Return the factors that distinguish the configurations of both sides."""
     both = _joined([side for side in sides if len(side)], among)
-    names = list(pooling.left_out(both, [], among))
+    names = list(pooling.differing_factors(both, [], among))
     every = _joined([side for side in tried if len(side)], among)
     here = [name for name in names if name in every.columns]
     failed = every[every["status"] != "ok"] if "status" in every.columns else every[:0]
     names += [
         name
-        for name in pooling.left_out(every, here, among)
+        for name in pooling.differing_factors(every, here, among)
         if among is not None or failed[name].notna().all()
     ]
     for name in names:
@@ -58,7 +58,7 @@ def factors(
 
 
 def _joined(sides: Sequence[pd.DataFrame], among: Sequence[str] | None) -> pd.DataFrame:
-    """Join the sides; of known factors (`among`) one run of each configuration shows all."""
+    """Join the sides; if the factors are known (`among`), with one run of each configuration."""
     if among is not None:
         sides = [s.drop_duplicates("config") if "config" in s.columns else s for s in sides]
     return joining.stacked([side.drop(columns=["campaign"], errors="ignore") for side in sides])
@@ -67,7 +67,10 @@ def _joined(sides: Sequence[pd.DataFrame], among: Sequence[str] | None) -> pd.Da
 def grid(
     runs: Runs, tried: pd.DataFrame, factors: Sequence[str], figures: Sequence[str], unit: str
 ) -> Grid | Streamed:
-    """Return a side's runs with an outcome by factors; `unit` is the column of blocks, or ""."""
+    """Return a side's runs with an outcome by factors.
+
+    `unit` is the column of blocks or sessions, or "". `figures` are the columns of metrics.
+    """
     if isinstance(runs, Relation):
         return Streamed(tuple(factors), runs, unit == "block")
     names = {*factors, *figures, unit, "status", "reason"}
@@ -81,7 +84,7 @@ def grid(
 
 
 def ordered(grid: Grid | Streamed) -> dict[Key, tuple[cells.Key, int]]:
-    """Return each configuration's values, and its number of runs with an outcome."""
+    """Return configuration -> its values and number of runs with an outcome, by the values."""
     if isinstance(grid, Streamed):
         every = [*sketches.cells(grid.relation, grid.keys, OUTCOMES).values()]
     else:
@@ -125,7 +128,10 @@ def gaps(
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Yield notes on configurations that are, or have ok runs (`ok`), on one side only."""
+    """Yield notes on configurations that a side lacks, and on those without ok runs on a side.
+
+    `ok` is each side's configuration -> number of ok runs.
+    """
     tried = [ordered(grid) for grid in grids]
     for side, opposite in ((0, 1), (1, 0)):
         unmatched = [key for key in tried[side] if key not in tried[opposite]]

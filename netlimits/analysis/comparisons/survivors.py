@@ -1,9 +1,9 @@
 """Runs that did not end ok, and their effect on a comparison of those that did.
 
-Slow runs time out, so the remaining runs are too good. The side with fewer ok runs is never called
-`better`. `worse` than it holds only if it still holds without as large a share of the other side's
-worst runs (Lee, "Training, Wages, and Sample Selection", 2009). Fewer runs are significant by
-Fisher's exact test.
+Slow runs time out, so the remaining runs are too good. Therefore the side with the smaller share of
+ok runs is never called `better`. The other side is called `worse` only if it is still worse without
+as large a share of its worst runs (Lee, "Training, Wages, and Sample Selection", 2009). Fisher's
+exact test decides whether the shares differ significantly.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ TERMS = 100_000
 """Maximum number of summed outcomes of Fisher's test; later ones add nothing."""
 
 
-def side(row: Mapping[str, Any]) -> int | None:
+def fewer_side(row: Mapping[str, Any]) -> int | None:
     """Return the side with the smaller share of ok runs: 0 before, 1 after, None for neither."""
     before, after = _crossed(row)
     return None if before == after else int(after < before)
 
 
 def _crossed(row: Mapping[str, Any]) -> tuple[int, int]:
-    """Return both shares times the product of the numbers of runs, which makes them integers."""
+    """Return both shares of ok runs times both numbers of runs: integers, which compare exactly."""
     return row["ok_before"] * row["of_after"], row["ok_after"] * row["of_before"]
 
 
 def beyond_chance(rows: Sequence[Mapping[str, Any]], level: float) -> set[Any]:
-    """Return the keys of the configurations in which significantly fewer runs of a side ended."""
-    chances = {row["key"]: _fisher(row) for row in rows}
-    most = contrasts.discovered(list(chances.values()), level)
-    return {key for key, chance in chances.items() if chance <= most}
+    """Return the keys of the configurations in which significantly fewer runs of a side are ok."""
+    p_values = {row["key"]: _fisher(row) for row in rows}
+    limit = contrasts.significance_threshold(list(p_values.values()), level)
+    return {key for key, p in p_values.items() if p <= limit}
 
 
 def _fisher(row: Mapping[str, Any]) -> float:
-    """Return the two-sided p-value, twice the smaller tail."""
+    """Return the two-sided p-value of Fisher's exact test, as twice the smaller tail."""
     ok, tried = (row["ok_before"], row["ok_after"]), (row["of_before"], row["of_after"])
     lost = [of - good for of, good in zip(tried, ok, strict=True)]
-    fewer = side(row)
+    fewer = fewer_side(row)
     if fewer is None:
         return 1.0
     # the chance that so many or more of all lost runs are on the side that lost more
@@ -65,11 +65,11 @@ def _choose(n: int, k: np.ndarray) -> np.ndarray:
     return logs
 
 
-def trimmed(row: Mapping[str, Any], sample: np.ndarray, better: str) -> np.ndarray:
-    """Return which runs of `after` to keep: the best ones, at most as large a share as before."""
+def best_runs(row: Mapping[str, Any], sample: np.ndarray, better: str) -> np.ndarray:
+    """Return a mask of the best runs of `after`: at most as large a share as ended ok before."""
     before, after = _crossed(row)
     share = min(1.0, before / after) if after else 1.0
-    # one standard deviation more: how many were lost before is chance, too
+    # drop one standard deviation more, since the number of lost runs is subject to chance too
     lost = (1 - share) * len(sample) + (len(sample) * share * (1 - share)) ** 0.5
     keep = len(sample) - math.ceil(lost)
     order = np.argsort(sample)

@@ -27,7 +27,7 @@ BAD = (WORSE, FEWER, FAILED)
 
 
 THRESHOLD = 0.03
-"""Default of the share by which a difference begins to matter."""
+"""Default of the smallest difference that matters, as a share."""
 
 
 MOST_RUNS = 10_000
@@ -47,11 +47,13 @@ def verdict(
     trimmed: Contrast | None,
     lost: bool,
 ) -> str:
-    """Return the verdict of a ratio; `limits` are the better direction, threshold and greatest p.
+    """Return the verdict of a ratio.
 
-    `trimmed` compares with the best runs of after only.
+    `limits` are the better direction, the threshold and the limit of significant p-values.
+    `trimmed` is the contrast with only the best runs of after. `lost` is True if significantly
+    fewer runs of a side ended ok.
     """
-    fewer = survivors.side(row)
+    fewer = survivors.fewer_side(row)
     if lost and fewer == 1:
         return FEWER
     of_ratio = _of_ratio((row["ratio"], row["low"], row["high"], row["p"]), limits)
@@ -67,12 +69,12 @@ def verdict(
 def _of_ratio(ratio: tuple[float, float, float, float], limits: tuple[str, float, float]) -> str:
     """Return the verdict of a ratio with its interval and p-value, if all runs ended."""
     value, low, high, p = ratio
-    better, threshold, discovered = limits
+    better, threshold, p_limit = limits
     least, most = band(better, threshold)
     if low >= least and high <= most:
         return SAME
     beyond = not least <= value <= most
-    if not (beyond and p <= discovered):  # a missing p is no discovery
+    if not (beyond and p <= p_limit):  # a missing p is no discovery
         return UNCLEAR
     return BETTER if value > 1 else WORSE
 
@@ -92,8 +94,8 @@ def runs_to_decide(
     """
     if row["verdict"] != UNCLEAR or math.isnan(row["low"]) or (unit and unit.bounded):
         return math.nan
-    if survivors.side(row) is not None and not row["low"] <= 1 <= row["high"]:
-        return math.nan  # it is unclear because of the runs that did not end
+    if survivors.fewer_side(row) is not None and not row["low"] <= 1 <= row["high"]:
+        return math.nan  # runs that are not ok made it unclear, not too few runs
     half = math.log(row["high"] / row["low"]) / 2
     runs = min(row["n_before"], row["n_after"], row.get("blocks", math.inf))
     narrow, off = math.log1p(threshold), abs(math.log(row["ratio"]))

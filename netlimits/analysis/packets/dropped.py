@@ -8,7 +8,7 @@ from collections import Counter
 import pandas as pd
 
 from netlimits.analysis import frames
-from netlimits.model.drop_reasons import TOGETHER, cause
+from netlimits.model.drop_reasons import ALL_NAMESPACES, cause
 
 
 def dropped(frame: pd.DataFrame) -> pd.DataFrame:
@@ -18,7 +18,7 @@ def dropped(frame: pd.DataFrame) -> pd.DataFrame:
     together = []
     for end, words in (("local", "sender"), ("remote", "receiver")):
         places = runs.get(f"{end}_dropped_where", pd.Series(dtype=object)).dropna()
-        together += [words] * any(TOGETHER in str(place) for place in places)
+        together += [words] * any(ALL_NAMESPACES in str(place) for place in places)
         for column in runs.columns:
             reason = str(column).removeprefix(f"{end}_dropped_")
             if reason == column or reason == "where":
@@ -39,7 +39,7 @@ def dropped(frame: pd.DataFrame) -> pd.DataFrame:
     table = pd.DataFrame(rows)
     if together:
         table.attrs["notes"] = (
-            f"drops of other programs may be among those of the {' and the '.join(together)}: "
-            f"they are {TOGETHER}",
+            f"drops of the {' and the '.join(together)} may include those of other programs: they "
+            f"are {ALL_NAMESPACES}",
         )
     return table

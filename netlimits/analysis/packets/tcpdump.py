@@ -1,6 +1,7 @@
 """Read tcpdump's text as TCP packets: the format of 2005 and today's, with any of its clocks.
 
-A line that nothing explains is an error: a missing packet would split a burst.
+A line that is neither a packet nor a known message is an error: a missing packet would split a
+burst.
 """
 
 from __future__ import annotations
@@ -39,11 +40,12 @@ OTHER_IP = re.compile(
     r"BOOTP|DHCP|dhcp6|SNMP|RADIUS|syslog|SIP|QUIC|ip-proto|frag|tcp$|VXLAN|Geneve|L2TP|RIP|"
     r"NBT|IPIP|IP6? |\d+[-+*|$%]* (\[|\d+/\d+/\d+|[A-Z]\w*( \(Q\w\))?\?))"  # DNS
 )
-TALK = re.compile(
+# lines that tcpdump prints about itself
+STATUS = re.compile(
     r"tcpdump: |Warning: |reading from |listening on |dropped privs|"
     r"\d+ packets? (captured|received|dropped)"
 )
-ENDLESS = re.compile(r"(?<![0-9a-fA-F:])\d{16}")
+OVERLONG = re.compile(r"(?<![0-9a-fA-F:])\d{16}")
 HEX = re.compile(r"\s+0x[0-9a-f]{4}:")
 
 
@@ -55,7 +57,7 @@ def packets(text: str, name: str = "trace") -> Iterator[Packet]:
     lines: list[tuple[str, int, Packet | None]] = []
     for number, line in _lines(text):
         where = f"{name}:{number}"
-        if ENDLESS.search(line):
+        if OVERLONG.search(line):
             raise DataError(f"{where}: a number of 16 digits or more cannot be a packet's")
         clock, moment, rest = _moment(line, where)
         if clock == "clock" and (lines[0][0] == "elapsed" if lines else not moment):
@@ -73,7 +75,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield line number and text of each packet, with -v's second line joined to its first."""
     waiting: tuple[int, str] | None = None
     for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or HEX.match(line) or TALK.match(line):
+        if not line.strip() or HEX.match(line) or STATUS.match(line):
             continue
         if waiting and line[0] in " \t" and not any(p.match(line.lstrip()) for _, p in TIMES):
             waiting = (waiting[0], f"{waiting[1]} {line.strip()}")
@@ -109,7 +111,7 @@ def _fixed(seconds: str) -> int:
 
 
 def _times(printed: Sequence[int], clock: str) -> list[int]:
-    """Return times on one scale: deltas are added up, and midnight is passed."""
+    """Return times on one scale: deltas are summed, and clocks continue after midnight."""
     falls = any(b < a for a, b in pairwise(printed))
     if clock == "delta" or (clock == "elapsed" and falls):
         total, times = 0, []

@@ -31,7 +31,7 @@ COLUMNS = {
 }
 
 NEAR = 1 << 24
-"""Numbers of a connection that differ by more bytes are counted in different ways."""
+"""Maximum distance in bytes of two numbers that are both absolute, or both relative."""
 
 
 def trace(
@@ -119,9 +119,9 @@ class _Count:
     """Convert one direction's sequence numbers to numbers relative to `base`.
 
     A capture's numbers are absolute. tcpdump's text has absolute numbers in a connection's first
-    packet and in SYNs, and relative ones elsewhere, unless it was run with -S: the first number
-    after `base` decides, by being within NEAR of it or of 0. Text that starts with small numbers is
-    an excerpt.
+    packet and in SYNs, and relative ones elsewhere, or with -S absolute ones everywhere. The first
+    number after `base` decides: it is within NEAR of `base` if absolute, of 0 if relative. Text
+    that starts with small numbers is an excerpt, whose numbers are kept.
     """
 
     base: int

@@ -1,6 +1,7 @@
-"""Service demand by what the CPU did: profiles of some runs, service demand of the others.
+"""Split service demand by what the CPU did.
 
-Profiling slows a run, so a profile only gives the share of each category.
+Profiling slows a run. So profiled runs only give the share of each category, and the other runs the
+service demand.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ def profile(
 
     Returns:
         A row for each configuration, end (`local`, `remote`) and category: the factors, `end`,
-        `category`, `share_pct` with `share_low` and `share_high`, the share of all busy samples;
-        `cost_us` with `low` and `high`, µs of CPU time for each `per` (KiB or transaction): the
-        share of the service demand of the runs without a profile; `samples` of the category, `n`
-        runs without a profile and `profiled` runs. `attrs["notes"]` has the notes, and
+        `category`; `share_pct` with `share_low` and `share_high`, the share of all busy samples;
+        `cost_us` with `low` and `high`, that share of the other runs' service demand, in µs of CPU
+        time for each `per` (KiB or transaction); `samples` of the category, `n` runs without a
+        profile and `profiled` runs. `attrs["notes"]` has the notes, and
         `attrs["throughput"]` the ratio of profiled to other runs: value, low, high.
 
     Raises:
@@ -63,7 +64,7 @@ def profile(
     frame = results if isinstance(results, pd.DataFrame) else results.frame()
     runs = profiled(frame)
     others = frames.usable(frame)
-    keys = frames.factors(frame, by) if by is not None else list(pooling.left_out(others, []))
+    keys = list(pooling.differing_factors(others, [])) if by is None else frames.factors(frame, by)
     pooling.refuse(others, keys, pool)
     direction = frames.direction(others)
     groups = [*_groups(runs, others, keys)]
@@ -147,7 +148,7 @@ def _rows(group: Group, end: str, dispersion: Dispersion) -> Iterator[dict[str, 
 
 
 def service_demand(runs: pd.DataFrame, end: str) -> tuple[Interval, str]:
-    """Return the mean service demand of an end and what it is of; NaN and "" if not measured."""
+    """Return an end's mean service demand and what it is per; NaN and "" if not measured."""
     for suffix, per in UNITS.items():
         values = runs.get(f"{end}_{suffix}", pd.Series(dtype=float)).dropna().to_numpy(dtype=float)
         if len(values):
@@ -189,7 +190,7 @@ def differences(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 
 
 def throughput(groups: Sequence[Group]) -> Interval:
-    """Return the throughput of profiled runs over that of the others, of all configurations."""
+    """Return the ratio of the profiled runs' throughput to the others', over all configurations."""
     logs = []
     for group in groups:
         for name in ("throughput_mbps", "transaction_rate_tps"):
@@ -208,7 +209,7 @@ def throughput(groups: Sequence[Group]) -> Interval:
 
 
 def party(end: str, direction: Direction) -> str:
-    """Return the name of an end: sender or receiver, or client or server if data goes both ways."""
+    """Return what an end is: sender or receiver, or client or server if data goes both ways."""
     ends = {"send": ("sender", "receiver"), "recv": ("receiver", "sender")}
     return ends.get(direction, ("client", "server"))[ENDS.index(end)]
 

@@ -1,4 +1,4 @@
-"""Half-sentences on the busiest CPU of each end, from profiled runs."""
+"""Clauses on what the busiest CPU of each end did, from profiled runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def runs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the ok runs with a profile, none of a frame without any."""
+    """Return the ok runs with a profile; no rows if there are none."""
     try:
         return profile.profiled(frame)
     except DataError:
@@ -23,7 +23,7 @@ def runs(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def clauses(profiled: pd.DataFrame, direction: Direction) -> Iterator[str]:
-    """Yield "receiver CPU 3: 54 % of it copying data" of each end of one configuration."""
+    """Yield "receiver CPU 3: 54 % of it copying data" for each end of one configuration."""
     for end in profile.ENDS:
         name = f"{end}_profile_cpu"
         if name not in profiled.columns:

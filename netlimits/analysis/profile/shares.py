@@ -1,8 +1,9 @@
-"""Shares of samples with intervals, and what they are of a service demand.
+"""Shares of profile samples, and their products with service demand, with intervals.
 
-The share's interval is Wilson's, with as many samples as the spread between profiled runs allows.
-Two intervals are combined by their distances from the estimates (Zou and Donner, "Construction of
-confidence limits about effect measures", 2008), for a product on the logarithmic scale.
+The interval of a share is Wilson's, with the number of samples reduced by the dispersion between
+profiled runs. Two intervals are combined by their distances from the estimates (Zou and Donner,
+"Construction of confidence limits about effect measures", 2008), for a product on the logarithmic
+scale.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from netlimits.analysis.statistics.intervals import Interval
 from netlimits.model.cpu_categories import CATEGORIES
 
 DEGREES = 4
-"""Weight of all categories' dispersion beside a category's own, in degrees of freedom."""
+"""Degrees of freedom with which the dispersion of all categories counts in that of each."""
 
 LEAST = 5.0
 """Minimum number of expected samples of a category in each run, to estimate its dispersion."""
 
-_CONFIDENCE = 0.975
+_QUANTILE = 0.975
 
 
 def counts_of(runs: pd.DataFrame, end: str) -> np.ndarray:
@@ -40,14 +41,17 @@ def counts_of(runs: pd.DataFrame, end: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Dispersion:
-    """The variance of shares between runs over that of independent samples, for each category."""
+    """For each category, the variance of its share between runs over that of independent samples.
+
+    `degrees` are the degrees of freedom of each factor.
+    """
 
     factors: np.ndarray
     degrees: np.ndarray
 
     @classmethod
     def of(cls, end: str, groups: Sequence[pd.DataFrame]) -> Dispersion:
-        """Estimate it from the profiled runs of each configuration."""
+        """Estimate the dispersion at an end from the profiled runs of each configuration."""
         squares, degrees = np.zeros(len(CATEGORIES)), np.zeros(len(CATEGORIES))
         for counts in (counts_of(runs, end) for runs in groups):
             if len(counts) < 2:
@@ -66,9 +70,9 @@ class Dispersion:
 
 
 def share(count: float, samples: float, dispersion: float, degrees: float) -> Interval:
-    """Return a share of samples with Wilson's interval, for this dispersion."""
+    """Return a share of samples with Wilson's interval, widened by the dispersion."""
     n, value = samples / dispersion, count / samples
-    t = float(stdtrit(min(degrees, 1e6), _CONFIDENCE))
+    t = float(stdtrit(min(degrees, 1e6), _QUANTILE))
     centre = (value + t * t / (2 * n)) / (1 + t * t / n)
     half = t / (1 + t * t / n) * math.sqrt(value * (1 - value) / n + (t / (2 * n)) ** 2)
     return Interval(value, max(0.0, centre - half), min(1.0, centre + half))

@@ -1,4 +1,4 @@
-"""Read a table as somebody else wrote it: separator, encoding, thousands, decimal comma."""
+"""Read a table of any dialect: detect its separator, encoding, thousands and decimal comma."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read(path: Path | str, options: Mapping[str, Any] | None = None) -> pd.DataF
     if path.suffix.lower() in (".parquet", ".pq"):
         return run_files.load(path)
     try:
-        run_files.refuse_strange(path)
+        run_files.check_file(path)
         given = _detected(path, given) | given
         frame = _parsed(path, given)
         notation = {} if {"decimal", "thousands"} & given.keys() else _notation(frame, path, given)
@@ -123,7 +123,7 @@ def _read_lines(text: str, given: Mapping[str, Any]) -> str:
 
 
 def _notation(frame: pd.DataFrame, path: Path, given: Mapping[str, Any]) -> dict[str, str]:
-    """Return `decimal` and `thousands` for `pandas.read_csv` if texts are numbers, else {}."""
+    """Return `decimal` and `thousands` for `pandas.read_csv`; {} if no texts are numbers."""
     comma = point = False
     groups: set[str] = set()
     unclear = ""
@@ -153,7 +153,7 @@ def _notation(frame: pd.DataFrame, path: Path, given: Mapping[str, Any]) -> dict
 
 
 def _texts(frame: pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
-    """Yield the columns of texts that could be numbers in another notation."""
+    """Yield name and values of each column of texts, which may be numbers in another notation."""
     for place, name in enumerate(frame.columns):
         column = frame.iloc[:, place]
         if pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column):

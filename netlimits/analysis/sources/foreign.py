@@ -1,4 +1,4 @@
-"""Turn any table into a frame of runs: which columns are metrics, in which units, and factors."""
+"""Turn any table into a frame of runs: find metrics, their units, and factors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MACHINE_CPU = ("local_cpu_pct", "remote_cpu_pct")
 """Columns of a whole machine's CPU."""
 
 REPEATED = 2
-"""A column whose values occur this often, on average, is taken as a factor."""
+"""How often a column's values must occur on average for it to be taken as a factor."""
 
 UNUSED = "unused"
 """Key of a frame's `attrs`: the columns that are neither metric nor factor."""
@@ -103,10 +103,10 @@ def with_roles(
             raise InputError(f"{where}several columns are {quantity.name}; name one of them")
         columns[quantity.column] = _numbers(table[name], quantity, units.get(name), where)
     rest = [name for name in table.columns if name not in quantities]
-    identity = _identity(table[[name for name in rest if name not in (factors or ())]])
+    identity = _bookkeeping(table[[name for name in rest if name not in (factors or ())]])
     rest = [name for name in rest if name not in identity]
     chosen = [name for name in rest if _repeats(table[name])] if factors is None else [*factors]
-    varied = {_free(name, columns): table[name] for name in chosen}
+    varied = {_unused_name(name, columns): table[name] for name in chosen}
     frame = pd.DataFrame({**{name: table[name] for name in identity}, **varied, **columns})
     frame.attrs["columns"] = roles(varied, [], columns)
     frame.attrs[UNUSED] = [name for name in rest if name not in chosen]
@@ -114,7 +114,10 @@ def with_roles(
 
 
 def _refuse_unknown(table: pd.DataFrame, where: str, **arguments: Iterable[str] | None) -> None:
-    """Raise InputError for a name that is no column, or that two arguments have."""
+    """Raise InputError for a name that is no column or is in two arguments.
+
+    Raises DataError if the table has two columns of one name.
+    """
     if len(set(table.columns)) < len(table.columns):
         twice = table.columns[table.columns.duplicated()][0]
         raise DataError(f"{where}two columns are called {twice}; rename one")
@@ -134,10 +137,10 @@ def _quantities(
     factors: Sequence[str] | None,
     where: str,
 ) -> dict[str, Metric]:
-    """Return column -> metric for the named columns, and for those that have a metric's column."""
+    """Return column -> metric for the columns in `metrics`, and for those named after a metric."""
     quantities: dict[str, Metric] = {}
-    for name, meant in metrics.items():
-        quantities[name] = own.declare(meant) if isinstance(meant, Metric) else metric(meant)
+    for name, given in metrics.items():
+        quantities[name] = own.declare(given) if isinstance(given, Metric) else metric(given)
     taken = {quantity.column for quantity in quantities.values()}
     for name in frames.measured(table):
         column = metric(name).column
@@ -190,14 +193,14 @@ def _refuse_impossible(numbers: pd.Series[Any], quantity: Metric, what: str) -> 
         (cpu, numbers < 0, "CPU cannot be below 0 %"),
         (quantity.column in MACHINE_CPU, numbers > 100, "CPU of a machine cannot exceed 100 %"),
     )
-    for meant, wrong, problem in bounds:
-        if meant and wrong.any():
+    for applies, wrong, problem in bounds:
+        if applies and wrong.any():
             row = int(wrong.to_numpy().argmax())
             raise DataError(f"{what}, row {row + 1}: {numbers.iloc[row]:g}: {problem}")
 
 
-def _identity(table: pd.DataFrame) -> list[str]:
-    """Return the columns that mean what the same columns of a campaign mean."""
+def _bookkeeping(table: pd.DataFrame) -> list[str]:
+    """Return the bookkeeping columns, such as `run`, whose values are like those of a campaign."""
     fits: dict[str, Callable[[pd.Series[Any]], bool]] = {
         "run": lambda values: _positive_integers(values) and values.is_unique,
         "block": _positive_integers,
@@ -224,6 +227,6 @@ def _repeats(values: pd.Series[Any]) -> bool:
     return bool(values.nunique(dropna=False) * REPEATED <= len(values))
 
 
-def _free(name: str, columns: Mapping[str, Any]) -> str:
-    """Return the factor's name, with a trailing `_` if it means something in a frame of runs."""
+def _unused_name(name: str, columns: Mapping[str, Any]) -> str:
+    """Return the factor's name, with a trailing `_` if a bookkeeping column or metric has it."""
     return f"{name}_" if name in IDENTITY or name in columns else name

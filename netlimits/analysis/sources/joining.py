@@ -1,4 +1,4 @@
-"""Join frames of runs, and keep which columns are factors, derived values or metrics."""
+"""Join frames of runs, and keep the record of which columns are factors or metrics."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ Roles = dict[str, "ColumnNames"]
 
 
 class ColumnNames(list[str]):
-    """Names of columns in a frame's `attrs`, which pandas deep-copies at each step: not these."""
+    """Names of columns in a frame's `attrs`.
+
+    pandas deep-copies `attrs` at each step; a copy of this list is the list itself, to save time.
+    """
 
     def __deepcopy__(self, memo: object) -> ColumnNames:
         return self
 
 
 def roles(factors: Iterable[str], derived: Iterable[str], metrics: Iterable[str]) -> Roles:
-    """Return `attrs["columns"]` of a frame."""
+    """Return the value of a frame's `attrs["columns"]`."""
     return {
         "factors": ColumnNames(factors),
         "derived": ColumnNames(derived),
@@ -33,8 +36,8 @@ def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
         nl.joined({"before": frame, "after": other})
 
-    A factor of one campaign becomes a factor of all, and a metric of one a metric. `pandas.concat`
-    loses both, and confuses runs and blocks of the same number.
+    A factor of one campaign becomes a factor of the whole frame, and likewise a metric.
+    `pandas.concat` loses both, and confuses runs and blocks of the same number.
 
     Args:
         parts: Name of each campaign -> its frame.
@@ -53,12 +56,12 @@ def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                 f"{name}: the frame has a column campaign already; rename it, or join its parts"
             )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.PerformanceWarning)  # of frames of many blocks
+        warnings.simplefilter("ignore", pd.errors.PerformanceWarning)  # fragmented frames
         return stacked([part.assign(campaign=name) for name, part in parts.items()])
 
 
 def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Join frames row below row without the column `campaign`."""
+    """Join frames row below row and merge their `attrs["columns"]`; add no column `campaign`."""
     together = pd.concat(parts, ignore_index=True)
     recorded = [part.attrs["columns"] for part in parts if "columns" in part.attrs]
     together.attrs.pop("columns", None)

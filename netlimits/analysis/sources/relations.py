@@ -1,7 +1,7 @@
 """Runs in DuckDB, when they are too many for memory.
 
-Factors are decided by a frame of two rows of each kind of run (`sketches`), figures are read as
-arrays, one column of all runs at a time (`streams`), and DuckDB counts.
+The factors are decided on a small frame with two rows of each kind of run (`sketches`). Figures are
+read as arrays, one column of all runs at a time (`streams`). DuckDB counts.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Relation:
     """Runs, a row for each attempt, in no order (`campaign.relation()`).
 
     Attributes:
-        rows: DuckDB's relation.
-        connection: Its connection.
-        attrs: Those of such a frame.
+        rows: The relation in DuckDB.
+        connection: The connection that `rows` belongs to.
+        attrs: The `attrs` of a frame of the same runs.
     """
 
     rows: duckdb.DuckDBPyRelation
@@ -47,7 +47,7 @@ class Relation:
 
     def filter(self, condition: str) -> Relation:
         """Return the rows for which an SQL condition holds."""
-        return replace(self, rows=self.rows.filter(condition), attrs=self.attrs_of_some)
+        return replace(self, rows=self.rows.filter(condition), attrs=self.attrs_without_planned)
 
     def without(self, *columns: str) -> Relation:
         """Return the relation without these columns."""
@@ -61,8 +61,8 @@ class Relation:
         return frame
 
     @property
-    def attrs_of_some(self) -> dict[str, Any]:
-        """The attributes of a part of it, of which the planned runs are unknown."""
+    def attrs_without_planned(self) -> dict[str, Any]:
+        """The `attrs` of a selection of rows, whose number of planned runs is unknown."""
         return {name: value for name, value in self.attrs.items() if name != "planned"}
 
     @cached_property
@@ -79,7 +79,7 @@ class Relation:
 
     @cached_property
     def last(self) -> duckdb.DuckDBPyRelation:
-        """The last attempt of each run, as in `frames.last_attempts`."""
+        """The last attempt of each run, as in `attempts.last_attempts`."""
         run = [name for name in ("campaign", "run") if name in self.columns]
         if "run" not in run or "attempt" not in self.columns:
             return self.rows
@@ -100,7 +100,7 @@ class Relation:
         return self.rows.filter(f"run not in ({numbers}) or not ({each})")
 
     def _superseded(self, run: str) -> pa.Table:
-        """Return the attempts that a later attempt of the same run replaced."""
+        """Return the attempts of runs with several, without the attempt of each that counts."""
         order = "attempt desc"
         if "status" in self.columns:
             order = f"(status <> 'interrupted') desc, {order}"
@@ -118,16 +118,17 @@ class Relation:
         self.connection.register(name, table)
         return name
 
-    def counted(self, **expressions: str) -> dict[str, Any]:
+    def evaluate(self, **expressions: str) -> dict[str, Any]:
         """Return the value of each SQL expression over the last attempts, by name."""
         selected = ", ".join(f"{sql} as {name}" for name, sql in expressions.items())
         row = answer(self.last, f"select {selected} from runs").fetchall()[0]
         return dict(zip(expressions, row, strict=True))
 
     def breaks(self, least: float) -> list[float]:
-        """Return the pauses between a run's end and the next start of more than `least` seconds.
+        """Return the pauses of more than `least` seconds between a run's end and the next start.
 
-        Only the first and the last run of each half of that time are read.
+        Runs are grouped by start into bins of half that time, of which DuckDB returns only the
+        first start and the last end.
         """
         start = "epoch(started::timestamptz)"
         ended = f"{start} + coalesce(duration_s, 0)"
@@ -144,20 +145,20 @@ class Relation:
 
     @cached_property
     def in_blocks(self) -> bool:
-        """True if its runs are in blocks (`frames.blocks`) of one campaign."""
+        """True if the runs have blocks (`frames.blocks`) of one campaign."""
         if "block" not in self.columns or "campaign" in self.columns:
             return False
-        counts = self.counted(known="count(*) = count(block)", several="min(block) <> max(block)")
+        counts = self.evaluate(known="count(*) = count(block)", several="min(block) <> max(block)")
         return bool(counts["known"] and counts["several"])
 
     @cached_property
-    def kept(self) -> dict[Any, Any]:
-        """Cache of the modules that read it."""
+    def cache(self) -> dict[Any, Any]:
+        """Results that other modules keep with the relation, by name."""
         return {}
 
 
 Runs: TypeAlias = pd.DataFrame | Relation
-"""Input of an analysis."""
+"""What analyses accept: a frame, or a relation."""
 
 
 def answer(rows: duckdb.DuckDBPyRelation, query: str) -> duckdb.DuckDBPyRelation:
@@ -168,7 +169,7 @@ def answer(rows: duckdb.DuckDBPyRelation, query: str) -> duckdb.DuckDBPyRelation
 
 
 def frame_of(rows: duckdb.DuckDBPyRelation) -> pd.DataFrame:
-    """Return a relation as a frame, by way of Arrow: DuckDB's own way uses deprecated pandas."""
+    """Return a relation as a frame, by way of Arrow: DuckDB's `df` uses deprecated pandas."""
     frame: pd.DataFrame = rows.to_arrow_table().to_pandas()
     return frame
 

@@ -25,12 +25,12 @@ def load(path: Path | str) -> pd.DataFrame:
     """Return the frame of a CSV or Parquet file; only an empty field is a missing value."""
     path = Path(path)
     try:
-        refuse_strange(path)
+        check_file(path)
         if path.suffix.lower() in (".parquet", ".pq"):
-            return _numbered(checked(pd.read_parquet(path), path), path)
+            return _with_numbers(checked(pd.read_parquet(path), path), path)
         if path.suffix.lower() in (".csv", ".txt"):
             frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
-            return _numbered(checked(spreadsheets.from_csv(frame), path), path)
+            return _with_numbers(checked(spreadsheets.from_csv(frame), path), path)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         # a corrupted Parquet file raises any of these
         raise DataError(f"{path}: not readable as a table: {problem(error)}") from error
@@ -41,7 +41,7 @@ def load(path: Path | str) -> pd.DataFrame:
 
 
 def problem(error: Exception) -> str:
-    """Return an error's message; pandas' one for a row with too many fields is rephrased."""
+    """Return an error's message; rephrase that of pandas for a row with too many fields."""
     message = one_line(error)
     if not (match := _RAGGED.search(message)):
         return message
@@ -51,7 +51,7 @@ def problem(error: Exception) -> str:
     )
 
 
-def refuse_strange(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Raise OSError or ValueError for a path that cannot be a file of runs, without opening it."""
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
@@ -74,8 +74,8 @@ def checked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     return frame
 
 
-def _numbered(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Return the frame. Raises DataError for a run number that is not one."""
+def _with_numbers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return the frame. Raises DataError if a column of run numbers or durations is not numeric."""
     for name in ("run", "block", "attempt", "duration_s"):
         if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name]):
             texts = frame[name].astype(str)

@@ -1,4 +1,8 @@
-"""Sketch of a relation: a frame of two rows of each kind of run, from which factors are decided."""
+"""Sketch of a relation: a small frame from which the analyses decide the factors.
+
+A kind of run is a combination of labels, status and direction. A sketch has two rows of each kind,
+so that repetitions still show, or one of a single run.
+"""
 
 from __future__ import annotations
 
@@ -33,26 +37,26 @@ def sketched(runs: Runs, of: str | Sequence[str] = ()) -> pd.DataFrame:
     if isinstance(runs, pd.DataFrame):
         return runs
     figures = []
-    for name in [of] if isinstance(of, str) else of:
+    for name in frames.as_list(of):
         column = metric(name).column
         figures += [column, f"netperf_{column}", *frames.tools_own_of(runs.columns, column)]
     return sketch(runs, figures)
 
 
 def sketch(runs: Relation, figures: Sequence[str] = ()) -> pd.DataFrame:
-    """Return two rows (one of a single run) of each combination of labels, status and direction."""
+    """Return the sketch of a relation, with the columns `figures`."""
     kinds = _kinds(runs, frozenset(figures) & {*runs.columns})
     rows = kinds.drop(columns=[RUNS]).reindex(columns=runs.columns)
     rows = rows.drop(columns=["run", "attempt"], errors="ignore")
     twice = np.repeat(np.arange(len(kinds)), np.minimum(kinds[RUNS].to_numpy(), 2))
     frame = rows.iloc[twice].reset_index(drop=True)
-    frame.attrs.update(runs.attrs_of_some)
+    frame.attrs.update(runs.attrs_without_planned)
     return frame
 
 
 def _kinds(runs: Relation, figures: frozenset[str]) -> pd.DataFrame:
-    """Return the kinds of runs by their first run, with the number of runs of each (RUNS)."""
-    known: dict[frozenset[str], pd.DataFrame] = runs.kept.setdefault("kinds", {})
+    """Return a row for each kind of run, by its first run, with the number of such runs (RUNS)."""
+    known: dict[frozenset[str], pd.DataFrame] = runs.cache.setdefault("kinds", {})
     for having, kinds in known.items():
         if figures <= having:
             return kinds
@@ -78,7 +82,7 @@ def _kinds(runs: Relation, figures: frozenset[str]) -> pd.DataFrame:
 
 
 def counts(runs: Relation, keys: Sequence[str], only: Sequence[str]) -> pd.DataFrame:
-    """Return the number of runs (RUNS) with these outcomes for each combination of the keys."""
+    """Return the number of runs (RUNS) with the outcomes `only` for each combination of keys."""
     kinds = _kinds(runs, frozenset())
     if not {*keys} <= {*kinds.columns}:
         names = ", ".join(map(quoted, keys))
@@ -94,7 +98,7 @@ def counts(runs: Relation, keys: Sequence[str], only: Sequence[str]) -> pd.DataF
 
 
 def cells(runs: Relation, keys: Sequence[str], only: Sequence[str]) -> dict[Key, tuple[Key, int]]:
-    """Return hashable key -> (key, number of runs with these outcomes)."""
+    """Return hashable key -> key, and number of runs with the outcomes `only`."""
     counted = counts(runs, keys, only)
     rows = zip(*(counted[name] for name in (*keys, RUNS)), strict=True)
     return {wording.hashed(row[:-1]): (row[:-1], int(row[-1])) for row in rows}

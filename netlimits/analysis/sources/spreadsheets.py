@@ -25,7 +25,7 @@ def to_csv(frame: pd.DataFrame, *, header: bool = True) -> str:
 
 
 def from_csv(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame that was read from CSV, with the texts that `to_csv` was given."""
+    """Undo the quoting of `to_csv` in the texts of a frame that was read from CSV."""
     return _mapped(frame, cells.text)
 
 

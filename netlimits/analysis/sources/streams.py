@@ -1,4 +1,4 @@
-"""The figures of a relation's runs, cell by cell, as arrays: one column of all runs at a time."""
+"""Read the figures of a relation's runs into an array for each cell, column by column."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCH = 1 << 20
 def samples(
     runs: Relation, keys: Sequence[str], columns: Sequence[str]
 ) -> dict[Key, tuple[np.ndarray, ...]]:
-    """Return the columns' values of the ok runs (NaN for missing) by the keys."""
+    """Return key -> an array for each column with the values of its ok runs (NaN for missing)."""
     cells = sketches.counts(runs, keys, ("ok",))
     counts = cells[RUNS].to_numpy(dtype=np.int64)
     numbered = cells[[*keys]].assign(code=np.arange(len(counts), dtype=np.int32))
@@ -58,15 +58,16 @@ def _fill(arrays: Sequence[np.ndarray], filled: np.ndarray, batches: pa.RecordBa
 def by_block(
     runs: Relation, keys: Sequence[str], column: str, most: float, blocks: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sum of the ok runs' scores, their number, and the failed runs of each block.
+    """Return for each block the sum of its ok runs' scores, their number, and its failed runs.
 
-    A score is the distance from the mean of the run's keys in its standard deviations.
+    A score is the run's distance from the mean of its combination of keys, in standard deviations,
+    clipped at `most`. Only the first `blocks` blocks are read.
     """
     value, names = _number(runs, column), [quoted(name) for name in keys]
     cells = "".join(f", runs.{name} as {name}" for name in names)
     grouped = f"group by {', '.join(names)}" if names else ""
     matched = " and ".join(f"ok.{name} is not distinct from cells.{name}" for name in names)
-    first = runs.counted(first="min(block)")["first"]
+    first = runs.evaluate(first="min(block)")["first"]
     outcome = f"status in {OUTCOMES}" if "status" in runs.columns else "true"
     score = "(value - middle) / nullif(deviation, 0)"
     ended = answer(
@@ -89,7 +90,7 @@ def by_block(
 
 
 def _number(runs: Relation, column: str) -> str:
-    """Return SQL for a column as numbers; a process's CPU may be its tool's (`frames.usable`)."""
+    """Return SQL for a column as numbers; tools' own columns stand in as in `frames.usable`."""
     if column == "block":
         return "runs.block"
     own = frames.tools_own_of(runs.columns, column)
@@ -98,13 +99,13 @@ def _number(runs: Relation, column: str) -> str:
 
 
 def figures(runs: Relation, columns: Sequence[str]) -> pd.DataFrame:
-    """Return columns of the ok runs as numbers; text is missing."""
+    """Return columns of the ok runs as numbers, with NaN for text."""
     names = ", ".join(f"try_cast({quoted(n)} as double) as {quoted(n)}" for n in columns)
     return frame_of(answer(runs.last, f"select {names} from runs where {runs.ok}"))
 
 
 def failures(runs: Relation, keys: Sequence[str], key: Key) -> pd.DataFrame:
-    """Return status and reason of the runs of a combination that have an outcome and are not ok."""
+    """Return status and reason of the runs with this key that have an outcome and are not ok."""
     names = [name for name in ("status", "reason") if name in runs.columns]
     of_key = " and ".join(
         f"{quoted(name)} is not distinct from {literal(value)}"

@@ -23,8 +23,10 @@ LIMITS = {
     "CPU": ("cpu_peak_pct", 95.0),
     "receive queue": ("rcvbuf_used_pct", 50.0),
 }
-"""What limits an end in an interval -> its figure and minimum value; the first that applies
-counts."""
+"""What limits an end in an interval -> the column that shows it, and its minimum.
+
+The first that applies counts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ PANELS: Mapping[str, Panel] = {
 """Name in `of` -> panel, in the order in which they are stacked."""
 
 COUNTED = ("retrans_segs", "ce_marked_segs", "qdisc_drops", "socket_drops", "udp_rcvbuf_errors")
-"""Columns that count within an interval; charts draw them per second."""
+"""Columns with the number of events in an interval; charts draw them per second."""
 
 MEDIAN = "latency_p50_us"
 """The latency in the interim results of a tool that measures it itself (irtt)."""
@@ -83,7 +85,8 @@ def timeline(
 ) -> pd.DataFrame:
     """Return a run's samples as a frame: a row for each sample of a host, in order of time.
 
-    `changes` are those of throughput (time, Mbit/s before, after); `begin_s` is time 0 since 1970.
+    `changes` are those of throughput (time, Mbit/s before, after). `begin_s` is time 0 in seconds
+    since 1970.
     """
     frame = pd.DataFrame(rows).sort_values(["time_s", "end"], kind="stable", ignore_index=True)
     first = [name for name in KEY if name in frame.columns]
@@ -96,10 +99,10 @@ def timeline(
 def interim(
     results: Sequence[Mapping[str, Scalar]], begin_s: float, outstanding: int
 ) -> list[dict[str, Any]]:
-    """Return rows of interim results, without end and role: latency, or what arrived.
+    """Return rows of interim results, without end and role: latency, or received throughput.
 
-    `begin_s` is time 0 in epoch seconds of the clock of `ending_s`; `outstanding` transactions are
-    under way at once, from which the mean latency follows.
+    `begin_s` is time 0 in seconds since 1970, by the clock of `ending_s`. `outstanding` is the
+    number of transactions under way at once; the mean latency follows from it and their rate.
     """
     rows: dict[tuple[str, float], dict[str, Any]] = {}
     for result in results:
@@ -159,7 +162,7 @@ def values(rows: pd.DataFrame, column: str, panel: str) -> pd.Series:
 
 
 def medians(frame: pd.DataFrame, column: str, panel: str) -> pd.DataFrame:
-    """Return the median over runs at each step, at times that half of the runs reach."""
+    """Return the median over runs at each step, where at least half of the runs have a value."""
     curves = []
     for _, rows in frame[frame[column].notna()].groupby("run", sort=False):
         curves.append((rows["time_s"].to_numpy(float), values(rows, column, panel).to_numpy(float)))
@@ -176,7 +179,7 @@ def medians(frame: pd.DataFrame, column: str, panel: str) -> pd.DataFrame:
 def table(
     frame: pd.DataFrame, of: str | Sequence[str] | None = None, run: int | None = None
 ) -> pd.DataFrame:
-    """Return the chart's numbers: medians of the runs by second, end and column."""
+    """Return the chart's table: the median of each column by second and end."""
     rows = frame if run is None else frame[frame["run"] == run]
     parts = []
     for panel in panels(rows, of):

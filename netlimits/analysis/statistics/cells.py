@@ -1,4 +1,4 @@
-"""The cells of a table: the runs of each combination of factors, ok or not."""
+"""The cells of a table: the ok runs of each combination of factors, and how many runs ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ Places = dict[Key, tuple[Key, np.ndarray]]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A combination of row and columns: its ok runs, and the number of `runs` with an outcome."""
+    """A cell's ok runs with a value, and its number of `runs` with an outcome.
+
+    `unreported` is True if ok runs exist, but none has a value.
+    """
 
     key: Key
     sample: np.ndarray
@@ -52,7 +55,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A frame's runs with an outcome by factors: positions of each cell's runs and ok runs."""
+    """A frame's runs with an outcome, by factors.
+
+    `places` and `ok` have the positions of each cell's runs, and of its ok runs, in `tried`.
+    """
 
     keys: tuple[str, ...]
     tried: pd.DataFrame
@@ -63,7 +69,7 @@ class Grid:
 
 
 class CellRuns(NamedTuple):
-    """The ok runs of a combination (NaN for missing), and the number of `runs` with an outcome."""
+    """A cell's ok runs (NaN for a missing value), and its number of `runs` with an outcome."""
 
     key: Key
     values: np.ndarray
@@ -74,7 +80,7 @@ class CellRuns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """A relation's runs by factors, of which only the requested metric (and block) is read."""
+    """A relation's runs by factors; only the requested metric (and block) is read."""
 
     keys: tuple[str, ...]
     relation: Relation
@@ -82,7 +88,10 @@ class Streamed:
 
 
 def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | Streamed:
-    """Return the runs by the factors `keys`. Raises DataError if none is ok."""
+    """Return the runs by the factors `keys`, with blocks if `compares`.
+
+    Raises DataError if no run is ok.
+    """
     if isinstance(runs, Relation):
         frames.ok(sketches.sketch(runs))  # raises
         return Streamed(tuple(keys), runs, compares and runs.in_blocks)
@@ -107,7 +116,7 @@ def of_frame(
 
 
 def _blocks(tried: pd.DataFrame, good: np.ndarray) -> np.ndarray | None:
-    """Return the blocks of the ok runs, None without blocks."""
+    """Return the block of each run (0 if not ok); None without blocks."""
     names = [name for name in ("campaign", "run", "block") if name in tried.columns]
     numbered = frames.blocks(tried[names][good])
     if numbered is None:
@@ -154,7 +163,11 @@ def _streamed(grid: Streamed, metric: Metric) -> list[CellRuns]:
 
 
 def cells(grid: Grid | Streamed, metric: Metric, *, partial: bool = False) -> list[Cell]:
-    """Return each cell of a metric, in the order of `wording.rank`."""
+    """Return each cell of a metric, in the order of `wording.rank`.
+
+    Raises DataError if a value is infinite, all are missing, or only some runs of a cell have one
+    (unless `partial`).
+    """
     every = rows(grid, metric)
     if any(np.isinf(each.values).any() for each in every):
         raise DataError(f"{metric.column} is infinite in a run")
@@ -174,7 +187,10 @@ def cells(grid: Grid | Streamed, metric: Metric, *, partial: bool = False) -> li
 
 
 def complete(runs: Runs, keys: Sequence[str], metric: Metric) -> list[tuple[Key, np.ndarray]]:
-    """Return the metric of the ok runs by the keys, in the order of `wording.rank`."""
+    """Return the metric of the ok runs by the keys, in the order of `wording.rank`.
+
+    Raises DataError if a value is missing or infinite.
+    """
     every = rows(grid(runs, keys, compares=False), metric)
     of_keys = {each.key: each.values for each in every if len(each.values)}
     count = sum(map(len, of_keys.values()))

@@ -1,5 +1,7 @@
 """The ratio of one configuration's figure to another's, with its confidence interval.
 
+The method depends on the number of blocks with runs of both:
+
 six blocks and more   Hodges and Lehmann's estimate with Wilcoxon's interval
 two to five           log(y) ~ configuration + block: Student's t of the log ratios
 no blocks             coin flips and imported files: Welch's t on logarithms
@@ -17,13 +19,13 @@ from netlimits.analysis.statistics import intervals
 from netlimits.analysis.statistics.intervals import ENOUGH, Interval
 
 FALSE_DISCOVERIES = 0.05
-"""Share of a table's significant results that may be chance."""
+"""False discovery rate: share of a table's significant results that may be due to chance."""
 
 WILCOXON, TWO_WAY, WELCH, NONE = "wilcoxon", "two-way", "welch", ""
 
 
 class Contrast(NamedTuple):
-    """A ratio with its interval, p-value of being 1, method, and number of pairs (or of runs)."""
+    """A ratio with its interval, p-value of being 1, method, and number `n` of pairs or runs."""
 
     value: float
     low: float
@@ -39,20 +41,20 @@ def ratio(
     blocks: tuple[np.ndarray, np.ndarray] | None = None,
     confidence: float = 0.95,
 ) -> Contrast:
-    """Return the ratio of `top` to `bottom`, one number above zero a run, with its interval."""
+    """Return the ratio of `top` to `bottom` with its interval; all values must be above zero."""
     logs = np.log(top), np.log(bottom)
     if blocks is not None:
         pairs = within_blocks(logs, blocks)
         if len(pairs):
             interval, method = paired(pairs, confidence)
-            return _powers(interval, method, len(pairs))
-    return _powers(welch(*logs, confidence), WELCH, len(top) + len(bottom))
+            return _exponentiated(interval, method, len(pairs))
+    return _exponentiated(welch(*logs, confidence), WELCH, len(top) + len(bottom))
 
 
 def paired(differences: np.ndarray, confidence: float = 0.95) -> tuple[Interval, str]:
     """Return the estimate of differences within blocks with its interval, and the method."""
     if len(differences) >= ENOUGH:
-        return intervals.middle(differences, confidence), WILCOXON
+        return intervals.hodges_lehmann(differences, confidence), WILCOXON
     return intervals.mean(differences, confidence), TWO_WAY
 
 
@@ -95,16 +97,18 @@ def welch(first: np.ndarray, second: np.ndarray, confidence: float = 0.95) -> In
     )
 
 
-def discovered(chances: Sequence[float], share: float) -> float:
-    """Return the greatest p-value that is significant if this share may be false; -1 for none.
+def significance_threshold(p_values: Sequence[float], share: float) -> float:
+    """Return the limit up to which p-values are significant at the false discovery rate `share`.
+
+    The limit is -1 if none is significant.
 
     Benjamini and Hochberg 1995; written out because importing scipy.stats takes as long as a table.
     """
-    ordered = np.sort(np.asarray(chances, float))
+    ordered = np.sort(np.asarray(p_values, float))
     limits = share * np.arange(1, len(ordered) + 1) / max(1, len(ordered))
     return float(limits[ordered <= limits].max(initial=-1.0))
 
 
-def _powers(interval: Interval, method: str, n: int) -> Contrast:
+def _exponentiated(interval: Interval, method: str, n: int) -> Contrast:
     value, low, high = (float(np.exp(x)) for x in interval[:3])
     return Contrast(value, low, high, interval.p, method if not np.isnan(low) else NONE, n)

@@ -1,9 +1,9 @@
 """Test whether runs are independent: whether neighbours are alike, and whether slow runs fail.
 
-A run's score is its distance from its configuration's mean in standard deviations (at most CLIP), a
-block's score the mean of its runs'. The product of neighbouring blocks is compared with its
-distribution over all orders of the blocks (Wald and Wolfowitz 1943), and so is whether blocks in
-which more runs failed are worse.
+A run's score is its distance from its configuration's mean in standard deviations (at most CLIP); a
+block's score is the mean of its runs' scores. The first test compares the sum of products of
+neighbouring blocks' scores with its distribution over all orders of the blocks (Wald and Wolfowitz
+1943). The second test does so with the sum of products of scores and numbers of failed runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, wording
 from netlimits.analysis.sources import streams
 from netlimits.analysis.statistics.cells import Grid, Streamed
 from netlimits.metrics import Metric
@@ -29,7 +29,10 @@ CLIP = 2.5
 
 
 class Blocks(NamedTuple):
-    """The mean score of each block's ok runs (NaN for none), and its number of failed runs."""
+    """The mean score of each block's ok runs (NaN for none), and its number of failed runs.
+
+    `single` is True if each block has one run.
+    """
 
     score: np.ndarray
     failed: np.ndarray
@@ -37,7 +40,10 @@ class Blocks(NamedTuple):
 
 
 class RunOrder(NamedTuple):
-    """The block of each run (from 0, -1 beyond MOST), their number, and the failed runs in each."""
+    """The block of each run (from 0, -1 beyond MOST), and the number of blocks.
+
+    `single` is True if each block has one run. `failed` is the number of failed runs of each block.
+    """
 
     codes: np.ndarray
     blocks: int
@@ -46,7 +52,7 @@ class RunOrder(NamedTuple):
 
 
 def order(runs: pd.DataFrame) -> RunOrder:
-    """Return the order of the runs that have an outcome, a row each."""
+    """Return the blocks of runs that have an outcome; `runs` has a row for each."""
     names = [name for name in ("campaign", "run", "block") if name in runs.columns]
     blocks = frames.blocks(runs[names])
     if blocks is None and names == ["run"]:
@@ -62,7 +68,7 @@ def order(runs: pd.DataFrame) -> RunOrder:
 
 
 def by_block(order: RunOrder, cells: Iterable[tuple[np.ndarray, np.ndarray]]) -> Blocks:
-    """Return the runs by block, from the codes and values of the ok runs of each cell."""
+    """Return the blocks' scores, from the codes and values of the ok runs of each cell."""
     sums, runs = np.zeros(order.blocks), np.zeros(order.blocks)
     for codes, values in cells:
         known = ~np.isnan(values) & (codes >= 0)
@@ -76,7 +82,7 @@ def by_block(order: RunOrder, cells: Iterable[tuple[np.ndarray, np.ndarray]]) ->
 
 
 def by_place(series: Sequence[np.ndarray]) -> Blocks:
-    """Return the runs by block when blocks are unknown: the k-th runs of all series are block k."""
+    """Return the blocks' scores if blocks are unknown: the k-th runs of all series are block k."""
     most = max(map(len, series))
     codes = np.arange(most)
     order = RunOrder(codes, most, len(series) == 1, np.zeros(most))
@@ -89,7 +95,7 @@ def _blocks(sums: np.ndarray, runs: np.ndarray, failed: np.ndarray, single: bool
 
 
 def of_grid(grid: Grid | Streamed, metric: Metric, known: RunOrder | None) -> Blocks | None:
-    """Return a table's runs of a metric by block; None for a relation without blocks."""
+    """Return the blocks' scores of a metric; None for a relation without blocks."""
     if isinstance(grid, Streamed):
         if not grid.relation.in_blocks:
             return None
@@ -110,7 +116,7 @@ def autocorrelation(blocks: Blocks) -> tuple[float, float]:
     if n < ENOUGH or not squares > 0:
         return float("nan"), float("nan")
     product = float((score[1:] * score[:-1]).sum())
-    # over all orders: the mean of the product, and of its square
+    # mean of the product, and of its square, over all orders
     mean = -squares / n
     square = (squares**2 - fourths) / n
     square += 2 * (2 * fourths - squares**2) / (n * (n - 1))
@@ -120,7 +126,11 @@ def autocorrelation(blocks: Blocks) -> tuple[float, float]:
 
 
 def slow_failures(blocks: Blocks, better: str) -> float:
-    """Return the one-sided p-value of blocks with more failed runs being worse."""
+    """Return the one-sided p-value of the test that blocks with more failed runs are worse.
+
+    If each block has one run, the failed runs of both neighbours count, since a block of a failed
+    run has no score.
+    """
     lost = blocks.failed
     if blocks.single:
         padded = np.pad(lost, 1)
@@ -143,14 +153,12 @@ def notes(blocks: Blocks, metric: Metric, of: str = "a mean's interval") -> Iter
     if p <= LEVEL:
         yield (
             f"{metric.title}: {of} is too narrow, because consecutive runs are alike (lag-1 "
-            f"correlation {correlation:.2f}, {_chance(p)}); ratios within blocks are not affected"
+            f"correlation {correlation:.2f}, {wording.p_value(p)}); ratios within blocks are not "
+            "affected"
         )
     if (p := slow_failures(blocks, metric.better)) <= LEVEL:
         yield (
             f"{metric.title}: means are too good, because slow runs fail: in blocks with failed "
-            f"runs the other runs are worse ({_chance(p)}); ratios within blocks are not affected"
+            f"runs the other runs are worse ({wording.p_value(p)}); ratios within blocks are not "
+            "affected"
         )
-
-
-def _chance(p: float) -> str:
-    return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"

@@ -1,4 +1,4 @@
-"""Intervals of one sample of runs: a mean, a median, and the middle of paired differences.
+"""Intervals of one sample of runs: a mean, a median, and a location of paired differences.
 
 `benchmarks/coverage.py` prints what each covers. Student's t does not hold if a few runs are
 slower; the median's interval and Wilcoxon's do, from six runs on.
@@ -16,13 +16,13 @@ from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 from netlimits.analysis.statistics import walsh
 
 ENOUGH = 6
-"""Minimum number of runs, or blocks, for an interval without assumptions about their kind."""
+"""Minimum number of runs, or blocks, for an interval that assumes no distribution."""
 
 RARE = 60
-"""Number of runs that contain an event of one run in twenty, in 95 of 100 campaigns."""
+"""Number of runs that includes an event of one run in twenty with a probability of 95 %."""
 
 _EXACT = 60
-"""Maximum number of differences with an exact distribution of signed ranks; above it is normal."""
+"""Maximum number of differences whose signed ranks have the exact distribution, not the normal."""
 
 
 class Interval(NamedTuple):
@@ -46,7 +46,10 @@ def mean(sample: np.ndarray, confidence: float = 0.95) -> Interval:
 
 
 def jackknife(estimate: float, without: np.ndarray, confidence: float = 0.95) -> Interval:
-    """Return an estimate's interval from those that each leave out one group (Tukey 1958)."""
+    """Return an estimate's jackknife interval (Tukey 1958).
+
+    `without` has the estimates that each leave out one group.
+    """
     count = len(without)
     if count < 2:
         return Interval(estimate, np.nan, np.nan)
@@ -103,24 +106,25 @@ def of_several_kinds(sample: np.ndarray) -> bool:
 
 
 def _step(sample: np.ndarray) -> float:
-    """Return the last decimal of the values: 0.01 of 0.12 and 0.1; 0 for more than six decimals."""
+    """Return a unit of the values' last decimal, 0.01 for 0.12 and 0.1; 0 beyond six decimals."""
     for decimals in range(7):
         if np.array_equal(np.round(sample, decimals), sample):
             return float(10**-decimals)
     return 0.0
 
 
-def middle(differences: np.ndarray, confidence: float = 0.95) -> Interval:
-    """Return Hodges and Lehmann's middle of paired differences with Wilcoxon's interval.
+def hodges_lehmann(differences: np.ndarray, confidence: float = 0.95) -> Interval:
+    """Return Hodges and Lehmann's estimate of paired differences with Wilcoxon's interval.
 
-    It is the median of the averages of all pairs (Walsh averages), and needs six differences.
+    The estimate is the median of the averages of all pairs (Walsh averages). It needs six
+    differences.
     """
     n = len(differences)
     pairs = n * (n + 1) // 2
     rank = _signed_rank(n, (1 - confidence) / 2)
     ranks = [(pairs - 1) // 2, pairs // 2, rank - 1, pairs - rank]
     ordered = np.sort(differences)
-    if n > walsh.ALL:  # the middle two of so many averages are practically equal
+    if n > walsh.ALL:  # of so many averages the two middle ones are practically equal
         ranks[0] = ranks[1]
     order_statistics = walsh.ranked(ordered, ranks)
     return Interval(
@@ -133,7 +137,7 @@ def middle(differences: np.ndarray, confidence: float = 0.95) -> Interval:
 
 @lru_cache(maxsize=256)
 def _null(n: int) -> np.ndarray:
-    """Return P(V = v) of Wilcoxon's signed-rank sum of n differences about zero."""
+    """Return the distribution of Wilcoxon's signed-rank sum of n differences around zero."""
     chances = np.zeros(n * (n + 1) // 2 + 1)
     chances[0] = 1.0
     for rank in range(1, n + 1):
@@ -143,7 +147,7 @@ def _null(n: int) -> np.ndarray:
 
 
 def _signed_rank(n: int, tail: float) -> int:
-    """Return the rank of the interval's first Walsh average."""
+    """Return the rank, from 1, of the Walsh average at the interval's lower end."""
     if n <= _EXACT:
         return max(1, int(np.searchsorted(np.cumsum(_null(n)), tail)))
     deviation = (n * (n + 1) * (2 * n + 1) / 24) ** 0.5
@@ -160,8 +164,8 @@ def _signed_rank_p(ordered: np.ndarray) -> float:
     if n == 0:
         return 1.0
     total = n * (n + 1) / 2
-    above = total - walsh.upto(nonzero, 0.0)
-    plus = (above + total - walsh.upto(nonzero, 0.0, side="left")) / 2
+    above = total - walsh.count_up_to(nonzero, 0.0)
+    plus = (above + total - walsh.count_up_to(nonzero, 0.0, side="left")) / 2
     least = min(plus, total - plus)
     if n <= _EXACT:
         return min(1.0, 2 * float(np.cumsum(_null(n))[int(least)]))

@@ -18,7 +18,7 @@ BLOCK = "block"
 def searches(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each configuration: the highest loads that held, with a 95 % interval.
 
-    Of a single search `low` and `high` are the loads between which the limit is.
+    For a single search, `low` and `high` are instead the loads between which the limit lies.
     """
     of, keys, rows = _trials(frame)
     lines = []
@@ -54,14 +54,14 @@ def trials(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def limits(frame: pd.DataFrame) -> Iterator[tuple[dict[str, Any], Bounds]]:
-    """Yield the factors with the block of each search, and what it found."""
+    """Yield for each search its factors and block, and the bounds that it found."""
     of, keys, rows = _trials(frame)
     for key, part in frames.groups(rows, [*keys, BLOCK]):
         yield dict(zip([*keys, BLOCK], key, strict=True)), _bounds(of, part)
 
 
 def searched(frame: pd.DataFrame) -> str:
-    """Return the factor that the runs search the limit of."""
+    """Return the factor whose limit the runs search. Raises DataError if no run is a trial."""
     if OF not in frame.columns or not frame[OF].notna().any():
         raise DataError(
             "no run is a trial of a search: the experiment has no `search`, or no trial was ok"
@@ -70,7 +70,7 @@ def searched(frame: pd.DataFrame) -> str:
 
 
 def _trials(frame: pd.DataFrame) -> tuple[str, list[str], pd.DataFrame]:
-    """Return the factor that was searched, the other factors, and the trials in their order."""
+    """Return the factor that was searched, the other factors that vary, and the trials in order."""
     of = searched(frame)
     rows = attempts.with_outcome(frame).sort_values("run")
     known = frame.attrs.get("columns", {}).get("factors", ())
@@ -79,7 +79,7 @@ def _trials(frame: pd.DataFrame) -> tuple[str, list[str], pd.DataFrame]:
 
 
 def _bounds(of: str, runs: pd.DataFrame) -> Bounds:
-    """Return what the trials of one search found."""
+    """Return the bounds that the trials of one search found."""
     columns: Sequence[Hashable] = [of, "status", MISSED, WHY, "reason"]
     attempts = [
         (

@@ -1,7 +1,8 @@
-"""Walsh averages, those of each pair of n values and of each value with itself, by rank.
+"""Select Walsh averages (of each pair of n values, and of each value with itself) by rank.
 
-Up to ALL values all are computed. For more the average of a rank is found by counting (Johnson and
-Mizoguchi, "Selecting the K-th Element in X + Y", 1978). The result is exact.
+For up to ALL values, all averages are computed. For more, the average of a rank is guessed, and the
+averages up to the guess are counted to narrow the next one (Johnson and Mizoguchi, "Selecting the
+K-th Element in X + Y", 1978). The result is exact.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import Literal
 import numpy as np
 
 ALL = 1500
-"""Maximum number of values of which all averages are computed."""
+"""Maximum number of values for which all averages are computed."""
 
 STRIDE = 1024
-"""Values to search for at once, in the part of the array where they must be."""
+"""Number of values to search for at once, within the part of the array where they must be."""
 
 _ALIKE = 1e-11
-"""Averages that differ by this share are equal: their sums are rounded."""
+"""Averages that differ by less than this share are equal, since sums are rounded."""
 
 
 def ranked(ordered: np.ndarray, places: Sequence[int]) -> np.ndarray:
@@ -33,7 +34,7 @@ def ranked(ordered: np.ndarray, places: Sequence[int]) -> np.ndarray:
     return chosen
 
 
-def upto(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "right") -> int:
+def count_up_to(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "right") -> int:
     """Return how many averages are at most t, or with "left" below t."""
     return _count(_reach(ordered, t, side))
 
@@ -43,7 +44,8 @@ def _reach(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "righ
     others = 2 * t - ordered[: np.searchsorted(ordered, t, side=side)]
     reach = np.empty(len(others), np.intp)
     first = np.searchsorted(ordered, others[::STRIDE], side=side).tolist()
-    for stretch, (high, low) in enumerate(pairwise([*first, 0])):  # they fall, as do their places
+    # `others` fall, so the positions of each stretch are between those of its ends
+    for stretch, (high, low) in enumerate(pairwise([*first, 0])):
         some = slice(stretch * STRIDE, (stretch + 1) * STRIDE)
         reach[some] = ordered[low:high].searchsorted(others[some], side=side)
         reach[some] += low
@@ -51,7 +53,7 @@ def _reach(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "righ
 
 
 def _count(reach: np.ndarray) -> int:
-    """Return the number of pairs of `_reach`, each once."""
+    """Return the number of averages that `reach` describes, with each pair counted once."""
     return int(reach.sum()) - len(reach) * (len(reach) - 1) // 2
 
 
@@ -83,7 +85,7 @@ def _average(ordered: np.ndarray, place: int) -> float:
 
 
 def _guesses(ordered: np.ndarray) -> list[float]:
-    """Return values around the middle, between which callers mostly look."""
+    """Return two values around the middle, between which most callers' ranks are."""
     n = len(ordered)
     first, middle, third = ordered[[n // 4, n // 2, 3 * n // 4]].tolist()
     margin = 4 * (third - first) / n**0.5

@@ -14,7 +14,7 @@ MINIMUM = 200
 """Segments that a receiver must have sent: a control connection's ten are then 5 % at most."""
 
 BOTH_SEND = 0.5
-"""Share of the sender's bytes from which on the other end's segments are data, not ACKs alone."""
+"""An end that sends more than this share of the other's bytes sends data, not only ACKs."""
 
 
 _COUNTS = ("tx_bytes", "tcp_out_segs", "udp_out_datagrams")
@@ -25,7 +25,7 @@ def figures(both: Mapping[str, Scalar]) -> dict[str, Scalar]:
 
     The sender is the end that sent more bytes. There is no figure if TCP did not carry the data
     (more UDP datagrams than segments, or hardly any segments), if both ends sent data, or if a host
-    does not count one of these, which is not 0.
+    lacks one of the counts.
     """
     ends = [[both.get(f"{end}_{name}") for name in _COUNTS] for end in ("local", "remote")]
     if None in (*ends[0], *ends[1]):

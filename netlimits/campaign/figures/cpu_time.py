@@ -13,7 +13,7 @@ from netlimits.model import Scalar, Work
 Entries = Sequence[RawEntry]
 
 DILUTED = 2.0
-"""How many times a transfer's time the client's run may take and still stand for it."""
+"""Maximum ratio of the client's run to its transfer for which CPU use over the run is reported."""
 
 
 def figures(
@@ -21,8 +21,8 @@ def figures(
 ) -> dict[str, Scalar]:
     """Return the columns of CPU use and service demand, over the seconds of the transfer.
 
-    If no sample of an end shows when those were, they cover the whole run of the client. There are
-    none if that took much longer than the transfer, which would make CPUs seem idle.
+    If an end's samples do not show the transfer, the columns cover the whole run of the client.
+    They are left out if that took much longer than the transfer (DILUTED): CPUs would seem idle.
     """
     columns: dict[str, Scalar] = {}
     elapsed = float(run.get("elapsed_s") or 0)
@@ -47,6 +47,7 @@ def figures(
 def _transfer(
     specification: Specification, entries: Entries, end: str, role: str, elapsed: float
 ) -> tuple[transfer.Reading, transfer.Reading] | None:
+    """Return a host's CPU readings at the start and end of the transfer, None if unknown."""
     samples = [entry for entry in entries if entry.step == SAMPLE and entry.host == role]
     if not samples:
         return None
@@ -69,10 +70,9 @@ def _flows(specification: Specification, end: str) -> int:
 
 
 def _work(specification: Specification, run: Mapping[str, Scalar], seconds: float) -> Work | None:
-    """Return the work of so many seconds, at the run's rate; None where it is not known.
+    """Return the work of `seconds` at the run's rate, in the units of `Work`.
 
-    As netperf has it: transactions, KiB (1024 bytes) that arrived of TCP, and KiB that were sent of
-    datagrams. None where bulk streams share the CPUs with transactions.
+    Return None if bulk streams share the CPUs with transactions.
     """
     if specification.around.bulk:
         return None

@@ -40,7 +40,10 @@ Entries = Sequence[RawEntry]
 
 
 def read(specification: Specification, entries: Entries) -> Measurement:
-    """Return the tool's figures; what arrived; CPU and service demand; what the evidence says."""
+    """Return a run's figures: the tool's, what arrived, CPU and service demand, and evidence.
+
+    Raises ToolFailure if the run must not count.
+    """
     _refuse_fired(entries)
     unchanged.refuse(specification, entries)
     client = output(entries, CLIENT, specification.ends["local"][0])
@@ -53,7 +56,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     if arrived := _arrived(specification, entries):
         if specification.connections > 1 or measured.interim:
             measured = replace(measured, interim=arrived.rows)
-        # of one TCP stream a tool's own figure may be of all that arrived until the last byte did
+        # a tool's own figure of a single TCP stream is kept if it counts all data until the end
         udp = specification.transfer.transport == "udp"
         if specification.connections > 1 or udp or not tool(specification.tool).counts_all:
             figures["throughput_mbps"] = arrived.rate_mbps
@@ -73,11 +76,13 @@ def read(specification: Specification, entries: Entries) -> Measurement:
         figures |= ack_ratio.figures(figures)
         if "throughput_mbps" in figures:
             figures |= _changed(specification, entries, arrived)
-    figures |= _obeyed(specification, entries, client.seconds, streams, figures, counts)
-    rates.kept(specification.tool, specification.options, specification.connections, figures)
+    figures |= _check_physics(specification, entries, client.seconds, streams, figures, counts)
+    rates.refuse_excess(
+        specification.tool, specification.options, specification.connections, figures
+    )
     if specification.around.pace:
         way = rates.way(specification.tool, entries, specification.ends["local"][0])
-        figures |= rates.hold(specification.around.pace, way, figures)
+        figures |= rates.pace_figures(specification.around.pace, way, figures)
     if of_search := specification.around.search:
         figures |= search.judged(of_search, specification.asked_mbps, figures)
     return replace(measured, figures=figures)
@@ -93,7 +98,7 @@ def _refuse_fired(entries: Entries) -> None:
 
 
 def _streams(specification: Specification, client: Completed) -> Iterator[Measurement]:
-    """Each stream's measurement. Raises ToolFailure that says which one failed."""
+    """Yield each stream's measurement. Raises ToolFailure that names a stream that failed."""
     streams = parallel.split(client, specification.connections)
     for number, stream in enumerate(streams):
         try:
@@ -110,8 +115,8 @@ def _streams(specification: Specification, client: Completed) -> Iterator[Measur
 def _under_load(
     specification: Specification, client: Completed, entries: Entries
 ) -> tuple[list[Measurement], Measurement]:
-    """Return the transactions with each bulk stream's rate, and both as one measurement."""
-    bulk, options = specification.around.bulk, specification.streams_beside()
+    """Return the measurements of the transactions and of each bulk stream, and the combined one."""
+    bulk, options = specification.around.bulk, specification.bulk_options()
     assert bulk
     own, *others = parallel.split(client, 1 + len(options))
     when = under_load.times(client, bulk, len(options))
@@ -164,7 +169,7 @@ def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrival
 
 
 def _counted(entries: Entries, role: str) -> dict[str, float]:
-    """Return the difference of a host's evidence before and after the run."""
+    """Return the changes of a host's counters over the run."""
     counts: dict[str, float] = {}
     read = {entry.step for entry in entries}
     for evidence in EVIDENCE:
@@ -228,7 +233,7 @@ def _changed(
     return timeline.figures(over_time, arrived.rows if arrived else ()) if over_time else {}
 
 
-def _obeyed(
+def _check_physics(
     specification: Specification,
     entries: Entries,
     seconds: float,
@@ -255,7 +260,7 @@ def _obeyed(
         for cap in _caps(specification, entries, sender):
             waits = transport == "udp" and not window
             early = physics.WAITING if omitted else 0.0
-            physics.hold(rate, cap, packet, elapsed, waits=waits, early=early)
+            physics.refuse_above(rate, cap, packet, elapsed, waits=waits, early=early)
     return disturbance
 
 
@@ -270,14 +275,14 @@ def _interfaces(
     streams: Sequence[Measurement],
     counts: Mapping[str, Mapping[str, float]],
 ) -> Iterator[physics.Interface]:
-    """Return each host's data interface, with the data that the streams report for it."""
+    """Yield each host's data interface, with the data that the streams report for it."""
     share = specification.around.streams
     for end, role in specification.roles():
         name = specification.machines[role].interface or ""
         at = specification.ends[end].index(role)
         several = end == "remote" and len(specification.ends[end]) > 1
         own = streams[at * share : (at + 1) * share] if several else streams
-        work = parallel.together_done([stream.work for stream in own])
+        work = parallel.summed([stream.work for stream in own])
         if work is None or name == LOOPBACK:
             continue
         ours = sum(len(entry.stdout) for entry in entries if entry.host == role)

@@ -1,14 +1,14 @@
 """Checks of a run against its interfaces' counters and its link's capacity.
 
-*Enough.* At least what arrived went over both interfaces, less SHORT of it. Some drivers fetch
-their counters from the hardware only once a second (LAG), so a short run may miss more; what is
-missing beyond SHORT is then reported as disturbance.
+*Enough.* Both interfaces must have carried at least the data that arrived, less SHORT of it. Some
+drivers fetch their counters from the hardware only once a second (LAG), so a short run may miss
+more; what is missing beyond SHORT is then reported as disturbance.
 
 *Little else.* Each packet may have as many bytes of headers as HEADERS (ACK on the way back). Data
 may be retransmitted, which the kernel counts. At most as many packets belong to the run as the
-kernels of its hosts sent, so the headers of somebody else's flood are not allowed for. What is left
-over is other traffic: above DISTURBED of the run's bytes its share is a column (`disturbed_pct`),
-above SPOILED the run is invalid.
+kernels of its hosts sent, so the headers of other hosts' packets are not attributed to it. The rest
+is other traffic: above DISTURBED of the run's bytes its share is a column (`disturbed_pct`), above
+SPOILED the run is invalid.
 
 *No more than the link can carry.* Data arrives at most at the rate of the link or shaper less the
 headers of each packet and fragment. VLAN tags are not counted, since the speed of a VLAN's
@@ -30,7 +30,7 @@ SHORT = 0.05
 """Share of the data that an interface may not have counted."""
 
 LAG = 1.0
-"""Seconds that a driver's counters may be behind, of a run at most half."""
+"""Seconds that a driver's counters may lag behind, at most half a run."""
 
 HEADERS = {"tcp": 74, "udp": 50}
 """Bytes of headers of a data packet: Ethernet 14, VLAN tag 4, checksum 4, IPv4, TCP 32, UDP 8."""
@@ -39,19 +39,20 @@ IPV6 = 20
 """Bytes by which IPv6's header is longer."""
 
 ACK = 102
-"""Bytes of a packet without data: as above, with 40 bytes of TCP options."""
+"""Bytes of a packet without data: as in HEADERS, but with 40 bytes of TCP options."""
 
 CONTROL, CONTROL_RATE = 256 << 10, 32 << 10
-"""Bytes, and bytes a second, that are nobody's load: control connections, readings, ARP, DNS."""
+"""Bytes, and bytes per second, that are not other traffic: control connections, readings, ARP."""
 
 DISTURBED, SPOILED = 0.03, 0.15
-"""Shares of other traffic, of the run's data: from which on it is told, and no run any more."""
+"""Shares of other traffic relative to the run's data: above the first it is reported, above the
+second the run is invalid."""
 
 CLOCK = 0.001
-"""By how much two clocks may differ in a second: Linux slews each by at most 500 ppm."""
+"""Seconds by which two clocks may diverge per second: Linux slews each by at most 500 ppm."""
 
 LATE = 0.01
-"""Seconds that what arrived may have waited for a CPU before a window and be counted in it."""
+"""Seconds that data may have waited for a CPU before a window, and still be counted in it."""
 
 WAITING = 128 << 10
 """Bytes that may wait in a receiver's socket: its first buffer (`tcp_rmem`)."""
@@ -89,7 +90,10 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """A packet of a run: its user data in bytes, 0 where it is not known, and its headers."""
+    """A packet of a run: its user data in bytes (0 if unknown) and what decides its headers.
+
+    `gained` are the bytes that a tunnel adds.
+    """
 
     data: float
     transport: str
@@ -99,6 +103,7 @@ class Framing:
     gained: int = 0
 
     def frames(self, overhead: int) -> float:
+        """Return the bytes of the packet's frames, with `overhead` for each IP fragment."""
         ip, overhead, mtu = 40 if self.ipv6 else 20, overhead + self.gained, self.mtu - self.gained
         if self.transport == "tcp":
             return self.data + ip + 20 + 12 * self.timestamps + overhead
@@ -109,7 +114,7 @@ class Framing:
         return datagram + math.ceil(datagram / max(8, (mtu - ip) // 8 * 8)) * (ip + overhead)
 
     def share(self, overhead: int) -> float:
-        """Return the share of user data in its frames; 1 where its size is not known."""
+        """Return the share of user data in the frames, 1 if its size is unknown."""
         frames = self.frames(overhead)
         return (self.data / frames if frames > 0 else math.inf) if self.data else 1.0
 
@@ -156,6 +161,10 @@ def _resent(interfaces: Sequence[Interface], transport: str) -> float:
 
 
 def _short(interface: Interface, seconds: float) -> float:
+    """Return the share of the data that an interface did not count, 0 up to SHORT.
+
+    Raises ToolFailure (`invalid`) if the share is too large even for a slow counter.
+    """
     allowed = max(SHORT, min(0.5, LAG / max(seconds, 1e-3)))
     worst = 0.0
     for way, end, verb in ((interface.out, "tx", "sent"), (interface.into, "rx", "received")):
@@ -205,7 +214,8 @@ def _other_traffic(
         packets = interface.counts[f"{end}_packets"]
         header = (HEADERS[transport] if way.sent > 0 else ACK) + more
         if mss:
-            packets = max(packets, way.sent / mss)  # a packet of the kernel's may be many
+            # one packet of the kernel may become several on the link
+            packets = max(packets, way.sent / mss)
         packets = min(packets, most[end])
         ours = CONTROL + CONTROL_RATE * seconds + 2 * interface.ours
         repeated = resent if way.sent > 0 or math.isfinite(resent) else 0.0
@@ -216,14 +226,14 @@ def _other_traffic(
     if worst > SPOILED:
         raise ToolFailure(
             f"{interface.role}: {interface.name} {which} {100 * worst:.0f} % more than the run's "
-            f"{own:.0f} bytes of data and their headers: something else used the link; let it "
-            "rest, or measure over one that nothing else uses",
+            f"{own:.0f} bytes of data and their headers: something else used the link; "
+            "stop it, or measure over a link that nothing else uses",
             status="invalid",
         )
     return worst
 
 
-def hold(
+def refuse_above(
     rate_mbps: float,
     cap: Cap,
     packet: Framing,
@@ -232,7 +242,11 @@ def hold(
     waits: bool = False,
     early: float = 0,
 ) -> None:
-    """Raise ToolFailure (`invalid`) for a rate over `seconds` that cannot be where `cap` is."""
+    """Raise ToolFailure (`invalid`) if a rate over `seconds` exceeds what a cap can carry.
+
+    `waits` allows for data in the cap's queue when the sender ends, and `early` for bytes that
+    arrived before the count began.
+    """
     overhead = cap.each(packet.transport)
     bound = cap.bps * packet.share(overhead) / 1e6
     beyond = cap.beyond + early

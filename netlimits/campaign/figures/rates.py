@@ -13,10 +13,10 @@ from netlimits.settings import setting
 from netlimits.tools import tool
 
 OPTION_TOLERANCE = 0.01
-"""By how much a tool may send above a rate in its own options."""
+"""Share by which a tool may exceed a rate in its own options."""
 
 BUFFERED = 2 << 20
-"""Bytes that a socket's buffer may hold, generously: more than that is no effect of it."""
+"""Generous upper bound of a socket buffer's bytes: a larger excess has another cause."""
 
 
 def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
@@ -27,13 +27,18 @@ def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
         raise ToolFailure(f"{role}: its qdisc is {kind}, which paces nothing", status="invalid")
     if kind == "tbf":
         return pacing.TBF
-    words = f" {' '.join(client[0])} " if client else ""  # of several clients it is one script
+    words = f" {' '.join(client[0])} " if client else ""  # several clients are one script
     by_socket = tool(name).socket_pace
     return pacing.own(name) if by_socket and f" {by_socket.flag} " in words else pacing.FQ
 
 
-def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
-    """Yield the figures on pacing: `paced_by`, `pace_mbps`, `pace_off_pct`."""
+def pace_figures(
+    pace: Pace, way: str, figures: Mapping[str, Scalar]
+) -> Iterator[tuple[str, Scalar]]:
+    """Yield the figures on pacing: `paced_by`, `pace_mbps`, `pace_off_pct`.
+
+    Raises ToolFailure (`invalid`) if the run missed its rate or the sender's qdisc dropped packets.
+    """
     sent = _figure(figures, "local_send_throughput_mbps", "throughput_mbps")
     target = pace.rate / 1e6
     off = 100 * (sent / target - 1)
@@ -54,7 +59,7 @@ def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[
     yield from (("paced_by", way), ("pace_mbps", target), ("pace_off_pct", off))
 
 
-def kept(
+def refuse_excess(
     name: str, options: Mapping[str, Any], streams: int, figures: Mapping[str, Scalar]
 ) -> None:
     """Raise ToolFailure (`invalid`) if a run exceeded its tool's rate, or fell back from MPTCP."""
@@ -66,7 +71,7 @@ def kept(
     option, most = limit[0], limit[1] * streams
     senders = ("local_send_throughput_mbps", "remote_send_throughput_mbps")
     sent_rates = [float(sent) for sender in senders if (sent := figures.get(sender)) is not None]
-    if not sent_rates:  # what a tool does not tell cannot be held to
+    if not sent_rates:  # the tool reports no rate to check
         return
     sent = max(sent_rates)
     excess = (sent - most / 1e6 * (1 + OPTION_TOLERANCE)) * 1e6 / 8
@@ -80,7 +85,7 @@ def kept(
 
 
 def _refuse_fallback(figures: Mapping[str, Scalar]) -> None:
-    """Raise ToolFailure (`invalid`) for MPTCP that was not there, or ended in a fallback."""
+    """Raise ToolFailure (`invalid`) if no connection used MPTCP, or one fell back to TCP."""
     begun, fallbacks = (
         sum(float(figures.get(f"{end}_{name}") or 0) for end in ("local", "remote"))
         for name in ("mptcp_connections", "mptcp_fallbacks")
@@ -109,7 +114,7 @@ def _why(off: float, excess_mbps: float, figures: Mapping[str, Scalar]) -> str:
             f"{excess / 1024:.0f} KiB too many, as many as wait in a socket's send buffer, where "
             "they count as sent; make the runs longer or the buffer smaller (local_buffer)"
         )
-    return "the pacing let it pass"
+    return "the pacing did not limit it"
 
 
 def _figure(figures: Mapping[str, Scalar], *names: str) -> float:

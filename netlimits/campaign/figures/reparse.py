@@ -46,7 +46,7 @@ def _specifications(campaign: Logbook) -> Specifications:
 
 
 def _last_versions(campaign: Logbook) -> Iterator[Record]:
-    """Yield the last version of each attempt, with those of one part in memory."""
+    """Yield the last version of each attempt, with one part at a time in memory."""
     journal, of_parts = campaign.archive.journal, campaign.archive.parts()
     heads = [Head(), *(part.end for part in of_parts), replace(journal.head)]
     known: set[Attempt] = set()

@@ -15,7 +15,7 @@ OF_HOSTS = (
     *("sysctl", "load", "switch", "irq", "rps", "xps", "rfs", "rss", "ntuple", "pause"),
     *("tunnel", "governor", "c_states"),
 )
-"""Settings that `evidence.watch` does not see."""
+"""Settings of a host that `evidence.watch` does not see, which are always read back."""
 
 
 def refuse(specification: Specification, entries: Sequence[RawEntry]) -> None:

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from netlimits.archive.copies import RunsCopy
 
 PULSE = 0.5
-"""Seconds between two looks at what shards tell."""
+"""Seconds between two reads of the shards' journals."""
 
 TRIES = 5
-"""How often a shard is handed out; Dask has three workers lost under it each time."""
+"""Maximum number of submissions of a shard; Dask itself retries each on lost workers."""
 
 REACHED, RETURN = 10.0, 600.0
-"""Seconds that a scheduler may take to answer, and one that was lost to be there again."""
+"""Seconds within which a scheduler must answer, and a lost one must return."""
 
 
 def client(address: str, seconds: float = REACHED) -> Client:
@@ -60,7 +60,7 @@ def client(address: str, seconds: float = REACHED) -> Client:
         raise InputError(
             "--scheduler needs Dask, which is not installed: pip install 'netlimits[dask]'"
         ) from None
-    for name in logging.root.manager.loggerDict:  # what went wrong is said here, in a line
+    for name in logging.root.manager.loggerDict:  # errors are reported here, in one line
         if name.partition(".")[0] in ("distributed", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
@@ -71,6 +71,8 @@ def client(address: str, seconds: float = REACHED) -> Client:
 
 @dataclass(slots=True)
 class _Going:
+    """A submitted shard; `head` is the end of what was copied from its journal."""
+
     number: int
     shard: Shard
     future: Future[ShardOutcome]
@@ -79,6 +81,8 @@ class _Going:
 
 
 class ClusterRunner:
+    """Submits the shards of a mesh to Dask, and copies what they measured into the campaign."""
+
     def __init__(
         self,
         campaign: Logbook,
@@ -90,7 +94,7 @@ class ClusterRunner:
         at_once: int,
         share: RunsCopy | None = None,
     ) -> None:
-        """`guard` and `patience` in seconds; `at_once` pairs measure at most, if it is not 0."""
+        """`guard` and `patience` are in seconds; at most `at_once` pairs measure (0: no limit)."""
         self._campaign, self._archive = campaign, campaign.archive
         self._share, self._session = share, secrets.token_hex(4)
         self.unshared = ""
@@ -104,7 +108,7 @@ class ClusterRunner:
         self._not_put_back: list[str] = []
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
-        """Every run of the plan that has no outcome yet; workers restore their hosts."""
+        """Carry out every run of the plan that has no outcome yet; workers restore their hosts."""
         shutil.rmtree(shards.folder(self._archive), ignore_errors=True)
         shards.folder(self._archive).mkdir(mode=0o700)
         with self._stop.interruptible():
@@ -115,7 +119,7 @@ class ClusterRunner:
         try:
             return self._every_shard(workers, on_progress)
         finally:
-            with suppress(Exception):  # it may be gone, and all is written
+            with suppress(Exception):  # the scheduler may be gone; everything is on disk
                 self._client.close(timeout=REACHED)
 
     def _workers(self) -> int:
@@ -168,7 +172,7 @@ class ClusterRunner:
     def _pending(self, before: Outcomes) -> Iterator[Run]:
         for run in self._plan.runs():
             before.check(run)
-            if run.number not in before and not self._plan.skip(run.values):
+            if run.number not in before and not self._plan.skip_reason(run.values):
                 yield run
 
     def _over(self) -> Progress:
@@ -177,14 +181,14 @@ class ClusterRunner:
             raise RestoreError("\n".join(self._not_put_back))
         if self._gone and (left := self._tally.left):
             who = "; ".join(f"{role}: {why}" for role, why in self._gone.items())
-            raise HostError(f"{left} runs are left, of hosts that are gone: {who}")
+            raise HostError(f"{left} runs are left, on hosts that were lost: {who}")
         return self._tally.progress()
 
     def _begin(self, number: int, shard: Shard) -> None:
         shard = shard.without(self._gone)
-        self._going[number] = _Going(number, shard, self._submitted(shard, 1))
+        self._going[number] = _Going(number, shard, self._submit(shard, 1))
 
-    def _submitted(self, shard: Shard, tries: int) -> Future[ShardOutcome]:
+    def _submit(self, shard: Shard, tries: int) -> Future[ShardOutcome]:
         assert self._client
         machines = {role: self._survey.machines[role] for role in shard.hosts}
         runs = {run.number for run in shard.runs}
@@ -206,7 +210,8 @@ class ClusterRunner:
         return self._client.submit(carry_out, order, key=key, pure=False)
 
     def _hear(self, going: _Going, on_progress: Callable[[Progress], None]) -> None:
-        over = going.future.done()  # before its journal, which ends before
+        """Copy what a shard measured; if its task ended, take its answer or submit it again."""
+        over = going.future.done()  # read before the journal, which is complete once this is True
         self._take_in(going, on_progress)
         if not over:
             return
@@ -217,12 +222,12 @@ class ClusterRunner:
             raise HostError(f"{going.shard.name}: a worker failed: {_problem(going.future)}")
         elif going.tries == TRIES:
             raise HostError(
-                f"{going.shard.name}: {TRIES} times its workers were lost, or the scheduler"
+                f"{going.shard.name}: its workers or the scheduler were lost {TRIES} times"
             )
-        else:  # whoever begins it again goes on where its journal ends
-            self._connected_again()
+        else:  # the next worker continues where its journal ends
+            self._reconnect()
             going.tries += 1
-            going.future = self._submitted(going.shard, going.tries)
+            going.future = self._submit(going.shard, going.tries)
 
     def _answered(self, going: _Going, answer: ShardOutcome) -> None:
         self._gone |= answer.gone
@@ -234,12 +239,13 @@ class ClusterRunner:
         if left:
             self._not_put_back.append(answer.problem)
         elif archive := self._shard(going.shard):
-            shards.removed(archive)
+            shards.remove(archive)
         del self._going[going.number]
 
     def _take_in(self, going: _Going, on_progress: Callable[[Progress], None]) -> None:
+        """Copy the new events of a shard into the campaign, and report its runs as progress."""
         if archive := self._shard(going.shard):
-            going.head, records = shards.copied(self._archive, archive, going.head)
+            going.head, records = shards.copy_new(self._archive, archive, going.head)
             for record in records:
                 self._archive.roll()
                 if record.status != "interrupted":
@@ -250,10 +256,11 @@ class ClusterRunner:
         path = shards.folder(self._archive) / shard.name
         return Archive.open(path) if (path / "campaign.json").exists() else None
 
-    def _connected_again(self) -> None:
+    def _reconnect(self) -> None:
+        """Connect to the scheduler again if it does not answer, for up to RETURN seconds."""
         assert self._client
         if self._client.status == "running":
-            with suppress(Exception):  # any that says that it does not answer
+            with suppress(Exception):  # any error means that it does not answer
                 self._client.scheduler_info()
                 return
         with suppress(Exception):
@@ -282,6 +289,7 @@ class ClusterRunner:
             self._take_in(going, on_progress)
 
     def _let_go(self, archive: Archive) -> bool:
+        """Return True if no worker holds the lock of a shard's journal."""
         try:
             archive.lock()
         except ArchiveInUse:

@@ -28,11 +28,11 @@ from netlimits.experiment.mesh.workload import Job, Workload
 from netlimits.model import Record, Run
 
 PULSE = 0.5
-"""Seconds between two attempts to end what still runs after Ctrl-C."""
+"""Seconds between two attempts to end runs after Ctrl-C."""
 
 
 SAMPLE = 10_000
-"""Runs that say how much of all its runs' time a campaign takes with several at once."""
+"""Number of runs from which the speed-up of running several at once is estimated."""
 
 
 class Cut:
@@ -47,7 +47,7 @@ class Cut:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let another thread interrupt the body; raise Interrupted if it did."""
+        """Check for an interruption before and after the body, whose commands `_end` ends."""
         self.check()
         yield
         self.check()
@@ -62,7 +62,11 @@ def every_pair(
     pending: Callable[[Outcomes], Iterator[Run]] | None = None,
     look_every: float | None = None,
 ) -> Progress:
-    """Carry out every run of a mesh that has no outcome yet, on the hosts of an open session."""
+    """Carry out every run of a mesh that has no outcome yet, on the hosts of an open session.
+
+    At most `at_once` pairs measure at a time (0: no limit). `pending` yields the runs, by default
+    those of the plan. `look_every` is the longest wait in seconds between checks of waiting hosts.
+    """
     before = outcomes(session.archive)
     draw = pending or partial(schedule.pending, session.plan)
     jobs = session.plan.jobs(draw(before))  # a stream: a plan may have a million
@@ -101,6 +105,8 @@ class _Called:
 
 
 class Concurrency:
+    """Carries out the runs of a mesh in threads, as the dispatch decides."""
+
     def __init__(
         self,
         session: Session,
@@ -145,7 +151,7 @@ class Concurrency:
             raise
         if self._gone and (left := self._tally.left):
             who = "; ".join(f"{role}: {why}" for role, why in self._gone.items())
-            raise HostError(f"{left} runs are left, of hosts that are gone: {who}")
+            raise HostError(f"{left} runs are left, on hosts that were lost: {who}")
         return progress
 
     def _begin(self, number: int) -> None:
@@ -161,13 +167,13 @@ class Concurrency:
         def work() -> None:
             try:
                 self._news.put(_Over(number, attempt.carry_out(context)))
-            except BaseException as error:  # handed over, to be acted on by who waits
+            except BaseException as error:  # passed to the main loop, which raises it
                 self._news.put(_Over(number, None, error))
 
         Thread(target=work, name=f"run {run.number}", daemon=True).start()
 
     def _hear(self) -> Record | None:
-        """Wait for news and act on it; the record of a run that ended."""
+        """Wait for news and act on it. Return the record of a run that ended."""
         try:
             with self._stop.interruptible():
                 news = self._news.get(timeout=self._look_every)
@@ -200,13 +206,14 @@ class Concurrency:
         return record
 
     def _call(self, role: str) -> None:
+        """Reconnect to a host in a thread of its own."""
         self._away.add(role)
 
         def call() -> None:
             try:
                 self._session.connect_again(role)
                 self._news.put(_Called(role))
-            except BaseException as error:  # handed over, as above
+            except BaseException as error:  # passed on, as above
                 self._news.put(_Called(role, error))
 
         Thread(target=call, name=f"call {role}", daemon=True).start()

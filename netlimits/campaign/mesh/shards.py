@@ -30,15 +30,15 @@ from netlimits.restore.originals import Original
 from netlimits.restore.restoration import restore_from_journal
 
 FOLDER, STOP = "shards", "stop"
-"""Where shards lie in a campaign's folder, and the file there that asks all of them to end."""
+"""The subfolder of shards in a campaign's folder, and the file in it that asks them to end."""
 
 COPIED = ("start", "end", "found", "put_back", "forgotten", "compared", "reconnected")
-"""The events of a shard that are its campaign's too."""
+"""Events of a shard that are copied to the campaign's journal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Runs that one process does: of which groups of hosts, and how long it takes at least."""
+    """The runs of one process, the groups of their hosts, and their minimum duration."""
 
     name: str
     groups: tuple[str, ...]
@@ -109,7 +109,7 @@ def present(campaign: Archive) -> list[Archive]:
     return [Archive.open(path.parent) for path in paths]
 
 
-def copied(campaign: Archive, shard: Archive, begin: Head) -> tuple[Head, list[Record]]:
+def copy_new(campaign: Archive, shard: Archive, begin: Head) -> tuple[Head, list[Record]]:
     """Copy a shard's journal from a position on; return its new end and the ended attempts."""
     head, ended = replace(begin), []
     for _, line in shard.journal.lines(begin):
@@ -123,20 +123,20 @@ def copied(campaign: Archive, shard: Archive, begin: Head) -> tuple[Head, list[R
 
 
 def _copy(campaign: Archive, shard: Archive, event: Mapping[str, Any]) -> None:
-    """Raw output first, as when it is written; the event with the time that it had."""
+    """Copy an event after its raw output, in the order of writing; the event keeps its time."""
     if event["event"] == "end" and event.get("raw"):
         key = (event["run"], event["attempt"])
         written = campaign.raw.write(*key, shard.raw.read(*key, event["raw"]))
         if written != event["raw"]:
-            raise ArchiveError(f"{shard.raw.path(*key)}: is another in {campaign.path}")
+            raise ArchiveError(f"{shard.raw.path(*key)}: differs from the copy in {campaign.path}")
     campaign.append(**{key: value for key, value in event.items() if key not in ("n", "crc")})
 
 
-def gathered(campaign: Archive, shard: Archive) -> None:
-    """Copy what the campaign lacks of a shard, and remove the shard.
+def gather(campaign: Archive, shard: Archive) -> None:
+    """Copy those events of a locked shard that the campaign lacks, and remove the shard.
 
-    The shard's journal is locked. A process killed in between leaves nothing out and copies nothing
-    twice: events that the campaign's journal has already are skipped one by one.
+    A process that is killed in between loses nothing and copies nothing twice: events that the
+    campaign's journal has already are skipped one by one.
     """
     left = Counter(_words(event) for event in shard.events() if event["event"] in COPIED)
     for event in campaign.events():
@@ -146,10 +146,11 @@ def gathered(campaign: Archive, shard: Archive) -> None:
         if event["event"] in COPIED and left[words := _words(event)]:
             left[words] -= 1
             _copy(campaign, shard, event)
-    removed(shard)
+    remove(shard)
 
 
 def _words(event: Mapping[str, Any]) -> str:
+    """Return an event as text, without its line number and checksum."""
     rest = {key: value for key, value in event.items() if key not in ("n", "crc")}
     return json.dumps(rest, sort_keys=True)
 
@@ -159,8 +160,8 @@ def is_done(shard: Path) -> Path:
     return shard.with_name(f"{shard.name}.done")
 
 
-def removed(shard: Archive) -> None:
-    """Remove a shard's folder, of which everything is copied, and say that it is done."""
+def remove(shard: Archive) -> None:
+    """Mark a shard as done and remove its folder, after everything was copied."""
     is_done(shard.path).touch()
     (shard.path / "campaign.json").unlink()
     shutil.rmtree(shard.path)
@@ -186,7 +187,7 @@ def put_back(
         try:
             shard.bind({role: machine for role, machine in shard.machines.items() if role in hosts})
             yield from restore_from_journal(shard, hosts, force, ours=ours, tell=tell)
-            gathered(campaign, shard)
+            gather(campaign, shard)
         finally:
             shard.close()
     shutil.rmtree(folder(campaign), ignore_errors=True)
@@ -201,7 +202,7 @@ def forget(
         try:
             reached = {role: host for role, host in hosts.items() if role in shard.machines}
             forget_journal(shard, reached, force, tell)
-            gathered(campaign, shard)
+            gather(campaign, shard)
         finally:
             shard.close()
     shutil.rmtree(folder(campaign), ignore_errors=True)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from netlimits.archive.copies import RunsCopy
 
 PAUSE = 2.0
-"""Seconds between two looks at a shard, or a host, that somebody else still has."""
+"""Seconds between two attempts to take a shard or host that another process still holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,13 @@ class StopFile:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Not once the end was asked for; afterwards nobody looks: what came is not lost."""
+        """Check for a request to stop before the body only: its result must not be lost."""
         self.check()
         yield
 
 
 def carry_out(order: Order) -> ShardOutcome:
-    """Every run of a shard that has no outcome; hosts are restored whatever happens."""
+    """Carry out every run of a shard that has no outcome; hosts are restored in any case."""
     try:
         campaign = _campaign(order)
         stop = StopFile(campaign.archive)
@@ -114,20 +114,20 @@ def carry_out(order: Order) -> ShardOutcome:
         _until(limit, stop, archive.lock)
         try:
             outcome = _work(campaign, archive, order, stop, limit)
-            return replace(outcome, unshared=_left(campaign, archive, order))
+            return replace(outcome, unshared=_share(campaign, archive, order))
         finally:
             archive.close()
     except NetlimitsError as error:
         return ShardOutcome(problem=str(error), exit_status=error.exit_status)
 
 
-def _left(campaign: Logbook, archive: Archive, order: Order) -> str:
+def _share(campaign: Logbook, archive: Archive, order: Order) -> str:
     """Copy the shard's runs to the shared place; return why that failed, or ""."""
     if not order.share:
         return ""
     try:
         order.share.add(f"{order.shard.name}-{order.session}", campaign, archive)
-    except Exception as error:  # the journal has them, whatever it is
+    except Exception as error:  # whatever failed, the journal has the runs
         return one_line(error) or repr(error)
     return ""
 
@@ -256,7 +256,7 @@ class _Reached(dict[str, Host]):
 
 
 def _until(limit: float, stop: StopFile, act: Callable[[], object]) -> None:
-    """Call `act` until nobody else holds what it needs; a lost worker may seem to for a while."""
+    """Call `act` until it succeeds or `limit` passes: a lost worker keeps locks for a while."""
     while True:
         stop.check()
         try:

@@ -20,7 +20,7 @@ from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
 SPREAD = 20
-"""Ratio of maximum to minimum from which on the x-axis is logarithmic; the ACK mail's is 16."""
+"""Ratio of maximum to minimum from which on the x-axis is logarithmic; it is 16 in the report."""
 
 
 def acks(
@@ -42,15 +42,15 @@ def acks(
         of: The upper panel's metric.
         series: Factors whose combinations are the curves.
         ratio: Column with the segments per ACK.
-        tolerance: How far below its curve's fastest run an anomaly is, as a share.
+        tolerance: Shortfall from the curve's fastest run, as a share, that makes an anomaly.
         title: The title, by default made from the metric.
         pool: Factors that may differ within a point.
 
     Raises:
         DataError: As `analysis.acks`, or if `of` is the throughput.
     """
-    frame, (keys, (ratio,), meant) = frames.resolve(frame, series, ratio, pool)
-    table = acks_frame(frame, of, keys, ratio=ratio, tolerance=tolerance, pool=meant)
+    frame, (keys, (ratio,), pooled) = frames.resolve(frame, series, ratio, pool)
+    table = acks_frame(frame, of, keys, ratio=ratio, tolerance=tolerance, pool=pooled)
     metric = frames.column(frame, of)
     rate = frames.column(frame, "throughput")
     if metric.column == rate.column:
@@ -94,7 +94,7 @@ def acks(
 
 
 def _measured(table: pd.DataFrame) -> bool:
-    """Return True for a campaign's runs, each with a measured ratio of its own."""
+    """Return True for a campaign's runs, each of which has its own measured ratio."""
     return CONFIG in table.columns
 
 
@@ -113,7 +113,7 @@ def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, line: SeriesStyle) -
 
 
 def _half(runs: pd.Series[float]) -> float:
-    """Return half of the mean's interval, NaN for too few runs, which are drawn instead."""
+    """Return half the width of the mean's interval; NaN for too few runs to draw it."""
     interval = intervals.mean(runs.to_numpy(dtype=float))
     return interval.high - interval.value if len(runs) >= ENOUGH else np.nan
 

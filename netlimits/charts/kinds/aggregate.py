@@ -22,13 +22,13 @@ from netlimits.errors import DataError
 from netlimits.metrics import metric as metric_of
 
 GROUP = 0.8
-"""Width of the bars of one value on the x-axis, of the 1 that it has."""
+"""Total width of the bars at one value on the x-axis; values are 1 apart."""
 
 HATCHES = ("", "///", "...", "xxx", "---")
-"""Distinguish bars of one colour."""
+"""Hatches that distinguish bars of one colour."""
 
 LINE_OF_LIMITS = 0.06
-"""Share of the axis that a line of text above the bars takes."""
+"""Share of the axis that a line of text above the bars needs."""
 
 DOTS: Mapping[str, Any] = {"ls": "", "marker": "o", "ms": 4, "mfc": "white", "mec": BLACK}
 
@@ -50,7 +50,7 @@ def aggregate(
             are the streams.
         of: The metric.
         stream: Columns that distinguish the streams.
-        step: Seconds of a step, by default the streams' own.
+        step: Seconds of a step; by default a step begins wherever the sum changes.
         window_s: Seconds of the window with the highest average to shade.
         bound_mbps: Goodput bound in Mbit/s to draw.
         run: Run to draw, if the frame contains several.
@@ -119,9 +119,10 @@ def highest_average(
         window_s: Seconds of the window, by default all the time that a run's streams share.
         by: Factor of the x-axis.
         series: Factors whose combinations are the bars.
-        link: Bit rate (`100G`, or bit/s) or column of it, whose goodput bound for TCP with
-            timestamps on plain Ethernet is drawn at each MTU (column `mtu`).
-        cap: Bit rate of an egress cap in user data, or column of it.
+        link: Bit rate of the link (`100G`, or bit/s), or the column that contains it. The chart
+            shows its goodput bound at each MTU (column `mtu`), for TCP with timestamps on plain
+            Ethernet.
+        cap: Egress cap on user data, as a bit rate or the column that contains it.
         title: The title, by default made from `by`.
         pool: Factors that may differ within a bar.
 
@@ -129,11 +130,10 @@ def highest_average(
         DataError: As `analysis.aggregate.highest_averages`, or if `link` is given without a column
             `mtu`.
     """
-    intervals, (keys, (by,), meant) = frames.resolve(intervals, series, by, pool)
+    intervals, (keys, (by,), pooled) = frames.resolve(intervals, series, by, pool)
     runs = highest_averages(intervals, window_s)
-    of_a_run = (*OF_AN_INTERVAL, "stream")
-    varied = [name for name in frames.varied(intervals) if name not in of_a_run]
-    pooling.refuse(runs, [by, *keys], meant, among=varied)
+    varied = [name for name in frames.varied(intervals) if name not in OF_AN_INTERVAL]
+    pooling.refuse(runs, [by, *keys], pooled, among=varied)
     metric = metric_of("highest_average")
     places = sorted(runs[by].unique(), key=wording.rank)
     parts = frames.groups(runs, keys)
@@ -243,7 +243,7 @@ def highest(
     series: str | Sequence[str] = (),
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return minimum, mean and maximum of the runs' highest averages in each bar."""
+    """Return the table of `highest_average`: minimum, mean and maximum of the runs of each bar."""
     runs = highest_averages(intervals, window_s)
     table = spread_frame(runs, "highest_average", by, series, pool=pool)
     reasons = (f"run {run} is left out: {why}" for run, why in runs.attrs["left_out"].items())
@@ -258,7 +258,7 @@ def steps(
     step: float | None = None,
     run: int | None = None,
 ) -> pd.DataFrame:
-    """Return the sum of the streams over time in at most STEPS rows."""
+    """Return the table of `aggregate`: the sum of the streams over time in at most STEPS rows."""
     rows = frames.one_run(intervals, run)
     table = aggregate_frame(rows, of, stream, step=step)
     if len(table) > STEPS:

@@ -20,7 +20,7 @@ from netlimits.errors import DataError
 SEGMENTS, ACKS = KNOWN["sender"], KNOWN["receiver"]
 SHADE = "#E3E9EF"
 LABELLED = 40
-"""Maximum number of bursts with their sizes written above them."""
+"""Maximum number of bursts, bars or ACKs that are labelled or marked one by one."""
 
 MANY = 20
 """Number of transactions above which their axis is logarithmic."""
@@ -80,7 +80,7 @@ def bursts(
 
 
 def _answered(rows: pd.DataFrame, start: int) -> int:
-    """Return the index of the first row with data from `start` on; the ACKs before it count."""
+    """Return the index of the first row with data from `start` on, to include ACKs before it."""
     data = np.flatnonzero(rows["length_bytes"].to_numpy()[start:] > 0)
     return start + int(data[0]) if len(data) else len(rows)
 
@@ -247,12 +247,12 @@ def busiest(
     first_transaction: int = 1,
     run: int | None = None,
 ) -> pd.DataFrame:
-    """Return the bursts of `connection`, by default of the one with most data."""
+    """Return the table of `bursts`: those of `connection`, by default the one with most data."""
     rows, _ = _one_connection(frames.one_run(packets, run), connection)
     table = bursts_frame(rows, first_transaction=first_transaction)
     return table[["transaction", "burst", "start_s", "end_s", "segments"]]
 
 
 def sizes(packets: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
-    """Return how many bursts there are of each size."""
+    """Return the table of `burst_histogram`: the number of bursts of each size."""
     return burst_sizes(bursts_frame(frames.one_run(packets, run)))

@@ -19,7 +19,7 @@ from netlimits.charts._style import Chart, blank, style
 from netlimits.metrics import Direction, metric
 
 PACKET_SHADE, BYTE_SHADE = "#D4D4D4", "#F0F0F0"
-"""Greys, since the runs have the sides' colours. The second has BYTE_HATCH over it."""
+"""Greys, because colours distinguish sender and receiver. BYTE_HATCH covers the second."""
 
 BYTE_HATCH, HATCH_LINE = "....", "#C4C4C4"
 
@@ -39,7 +39,7 @@ def cost(
 
     Args:
         frame: A row for each run.
-        of: Service demands or rates, as in `analysis.cost`.
+        of: Service demands per KiB, or `time_per_send`.
         size: Factor with the bytes per packet.
         series: Factors whose combinations are the rows of panels.
         title: The title.
@@ -48,8 +48,8 @@ def cost(
     Raises:
         DataError: As `analysis.cost`.
     """
-    names = [of] if isinstance(of, str) else list(of)
-    frame, (keys, (size,), meant) = frames.resolve(frame, series, size, pool)
+    names = frames.as_list(of)
+    frame, (keys, (size,), pooled) = frames.resolve(frame, series, size, pool)
     direction = frames.direction(frame)
     marks = Marks.from_frame(frame, [*keys, size])
     parts = frames.groups(frames.usable(frame), keys)
@@ -63,7 +63,7 @@ def cost(
             which = ", ".join(wording.phrases(key, keys))
             for column, name in enumerate(names):
                 axes = panels[row * len(names) + column]
-                costs = cost_frame(part, name, size, pool=meant).iloc[0].to_dict()
+                costs = cost_frame(part, name, size, pool=pooled).iloc[0].to_dict()
                 times = packet_times(part, name, size)
                 top = max(top, _panel(axes, times, size, name, costs, which, direction))
                 highest = times.groupby(size)["ns"].max()
@@ -90,7 +90,7 @@ def _panel(
     which: str,
     direction: Direction,
 ) -> float:
-    """Draw a metric, its two costs as areas below the line; return the highest value."""
+    """Draw a metric's runs and fitted line, with its two costs as areas; return the top value."""
     x = np.array([0.0, float(times[size].max()) * 1.06])
     packet = np.full(2, row["packet_ns"])
     line = packet + row["kib_ns"] * x / 1024

@@ -1,4 +1,4 @@
-"""Boxes and bars: one for each combination of factors, for factors with few levels or words."""
+"""Boxes and bars: one for each combination of factors, for factors of few values or words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
 _DECADES = 30
-"""Ratio of maximum to minimum run from which on boxes have a logarithmic axis."""
+"""Ratio of the largest to the smallest value above which boxes have a logarithmic axis."""
 
 _Parts = list[tuple[tuple[object, ...], pd.DataFrame]]
 
@@ -45,9 +45,9 @@ def boxes(
     Raises:
         DataError: As `analysis.percentiles`.
     """
-    frame, (keys, meant) = frames.resolve(frame, series, pool)
+    frame, (keys, pooled) = frames.resolve(frame, series, pool)
     metric = frames.metric_for(frame, of, keys)
-    runs = percentiles(frame, of, keys, pool=meant)
+    runs = percentiles(frame, of, keys, pool=pooled)
     least, most = runs[metric.column].min(), runs[metric.column].max()
     log = least > 0 and most > _DECADES * least
 
@@ -122,10 +122,10 @@ def means(
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """Return the table of `bars`: a row for each combination of `series`, in the metric's unit."""
-    frame, (keys, meant) = frames.resolve(frame, series, pool)
+    frame, (keys, pooled) = frames.resolve(frame, series, pool)
     if not keys:
         raise DataError("series: name a factor whose levels the bars compare")
-    table = spread(frame, of, keys, pool=meant)
+    table = spread(frame, of, keys, pool=pooled)
     return table[[*keys, "n", "mean", "low", "high", "min", "max"]]
 
 
@@ -138,7 +138,7 @@ def _chart(
     title: str | None,
     about: str,
 ) -> Chart:
-    """Draw the parts from the top down, with their names at the axis."""
+    """Draw the parts one below the other, with their names at the axis."""
     styles = series_styles([key for key, _ in parts], keys)
     marks = Marks.from_frame(frame, keys)
     with style():

@@ -14,9 +14,9 @@ from netlimits.analysis.mesh import (
     BLOCKS,
     RECEIVER,
     SENDER,
+    host_key,
     hosts,
     links,
-    number,
     outliers,
     too_few,
 )
@@ -50,7 +50,7 @@ def mesh_links(
     """
     table = links(frame, of, pool)
     metric = frames.column(frame, of)
-    names = sorted({*table[SENDER], *table[RECEIVER]}, key=number)
+    names = sorted({*table[SENDER], *table[RECEIVER]}, key=host_key)
     place = {name: index for index, name in enumerate(names)}
     cells = np.full((len(names), len(names)), np.nan)
     for row in table.to_dict("records"):
@@ -98,7 +98,7 @@ def mesh_hosts(
     """
     table = hosts(frame, of, pool)
     metric = frames.column(frame, of)
-    names = sorted({*table["host"]}, key=number)
+    names = sorted({*table["host"]}, key=host_key)
     place = {name: index for index, name in enumerate(names)}
     with style():
         chart, (axes,) = blank(6.8, min(9.0, 1.6 + 0.22 * len(names)))
@@ -125,7 +125,7 @@ def mesh_hosts(
 
 
 def _notes(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the better direction, the outliers, and the frame's notes."""
+    """Return the subtitle: the better direction, the outliers, and the frame's notes."""
     metric = frames.column(frame, of)
     odd = outliers(frame, of, pool)
     more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""

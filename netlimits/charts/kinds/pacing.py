@@ -23,7 +23,7 @@ from netlimits.errors import DataError
 from netlimits.metrics import metric
 
 SIDES = (("local_sd", "sender"), ("remote_sd", "receiver"))
-"""Metric -> side when the client sends; in reverse the sides swap."""
+"""Service demand, and whose it is if the client sends; if it receives, the sides swap."""
 
 
 def pacing(
@@ -36,12 +36,12 @@ def pacing(
 ) -> Chart:
     """Draw each run's rate against the requested one, and both sides' service demand by size.
 
-    With six runs or more of a size, their mean stands next to them with its 95 % interval.
+    With six runs or more of a size, their mean with its 95 % interval is drawn beside them.
 
     Args:
         frame: A row for each run.
-        requested: Requested rate in Mbit/s or the column with it; by default the runs' own, or 1
-            Gbit/s.
+        requested: Rate of user data, as "1G" or in bit/s, by default the one rate of the runs, or
+            1 Gbit/s.
         of: The sender's rate, by default that of the direction.
         size: Factor with the send size in bytes.
         title: The title.
@@ -50,14 +50,14 @@ def pacing(
     Raises:
         DataError: As `analysis.pacing`, or if no run has a service demand.
     """
-    frame, ((size,), meant) = frames.resolve(frame, size, pool)
+    frame, ((size,), pooled) = frames.resolve(frame, size, pool)
     of = of or frames.sent(frame)
-    table = pacing_frame(frame, requested, of, size, meant)
+    table = pacing_frame(frame, requested, of, size, pooled)
     runs, requested_mbps = paced(frame, requested)
     with style():
         figure, (rates, costs) = blank(7.6, 3.9, 1, 2)
         _rates(rates, runs, frames.column(frame, of).column, size, requested_mbps)
-        _costs(costs, runs, size, meant)
+        _costs(costs, runs, size, pooled)
         marks = Marks.from_frame(frame, [size])
         labels = [marks.label(wording.text(value), (value,)) for value in table[size]]
         marks.key(figure)

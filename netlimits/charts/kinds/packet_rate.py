@@ -31,7 +31,7 @@ class _Panel:
 
 
 MILLIONS = 1e5
-"""Packets per second from which on the axis counts millions, below it thousands."""
+"""Packets per second from which the axis is in millions; below, it is in thousands."""
 THOUSANDS = _Panel("packet_rate_pps", "Packets/s (thousands)", 1e3)
 PANELS = (
     _Panel("packet_rate_pps", "Packets/s (millions)", 1e6),
@@ -50,9 +50,9 @@ def packet_rate(
 ) -> Chart:
     """Draw packets/s, throughput and time per packet over send size, with the fitted regimes.
 
-    Shaded are the sizes at which packets per second are the limit, and those at which bytes are;
-    dotted lines are the 95 % intervals of the bounds. If the runs do not determine the regimes, the
-    points are drawn alone, and the subtitle says why.
+    The sizes at which packets per second are the limit are shaded, and so are those at which bytes
+    are. Dotted lines are the 95 % intervals of their bounds. If the runs do not determine the
+    regimes, only the points are drawn, and the subtitle gives the reason.
 
     Args:
         frame: A row for each run.
@@ -64,15 +64,15 @@ def packet_rate(
     Raises:
         DataError: As `analysis.packet_rate`, or if there is one size only.
     """
-    frame, ((size,), meant) = frames.resolve(frame, size, pool)
-    table = packet_rate_frame(frame, of, size, meant)
+    frame, ((size,), pooled) = frames.resolve(frame, size, pool)
+    table = packet_rate_frame(frame, of, size, pooled)
     if len(table) < 2:
         raise DataError(f"{size} has one value; a chart over sizes needs two or more")
     low, high = float(table[size].min()), float(table[size].max())
     fit, about = None, ""
     marks = Marks.from_frame(frame, [size])
     try:
-        fit = regimes(frame, of, size, pool=meant)
+        fit = regimes(frame, of, size, pool=pooled)
     except DataError as error:
         about = str(error)
     slow = bool(table["packet_rate_pps"].max() < MILLIONS)
@@ -129,7 +129,7 @@ def _shade(axes: Axes, fit: Regimes, low: float, high: float) -> None:
 
 
 def _name_regimes(axes: Axes, fit: Regimes, low: float, high: float) -> None:
-    """Write each regime's name at its foot, or next to it if it is narrow."""
+    """Write each regime's name at the bottom of its area, or beside it if the area is narrow."""
     marks = (
         (low, min(fit.packets_until, high), "packets are the limit\nup to {}".format),
         (max(fit.bytes_from, low), high, "bytes are the limit\nfrom {}".format),

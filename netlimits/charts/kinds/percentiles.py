@@ -25,8 +25,8 @@ def percentiles(
 ) -> Chart:
     """Draw all runs of each combination of `series` from the lowest to the highest.
 
-    x is the percentile of the runs by the plotting position of `analysis.percentiles`. y is the
-    metric from 0, so that heights are comparable.
+    The x-axis is the percentile of the runs, as `analysis.percentiles` defines it. The y-axis is
+    the metric from 0, so that heights are comparable.
 
     Args:
         frame: A row for each run.
@@ -38,9 +38,9 @@ def percentiles(
     Raises:
         DataError: As `analysis.percentiles`.
     """
-    frame, (keys, meant) = frames.resolve(frame, series, pool)
+    frame, (keys, pooled) = frames.resolve(frame, series, pool)
     metric = frames.metric_for(frame, of, keys)
-    table = percentile_frame(frame, of, keys, pool=meant)
+    table = percentile_frame(frame, of, keys, pool=pooled)
     parts = frames.groups(table, keys)
     styles = series_styles([key for key, _ in parts], keys)
     marks = Marks.from_frame(frame, keys)
@@ -83,10 +83,10 @@ def quartiles(
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """Return the chart's table: the curve of each series at five percentiles."""
-    frame, (keys, meant) = frames.resolve(frame, series, pool)
+    frame, (keys, pooled) = frames.resolve(frame, series, pool)
     column = frames.column(frame, of).column
     rows = []
-    for key, part in frames.groups(percentile_frame(frame, of, keys, pool=meant), keys):
+    for key, part in frames.groups(percentile_frame(frame, of, keys, pool=pooled), keys):
         curve = part.set_index("percentile")[column]
         rows.append(
             dict(zip(keys, key, strict=True))

@@ -42,7 +42,7 @@ SHOWN = 0.01
 """Share of the largest bar below which a category is part of `other`."""
 
 _NAMED = 0.07
-"""Share of the largest bar from which on a segment bears its percentage."""
+"""Minimum width of a segment with a percentage on it, as a share of the largest bar."""
 
 
 def profile(
@@ -53,9 +53,9 @@ def profile(
 ) -> Chart:
     """Draw a bar for each configuration, with a panel for each end.
 
-    A segment is the CPU time of a category for each KiB, or for each transaction: its share of the
-    profiled runs' samples of the service demand of the other runs. Without a service demand bars
-    are shares.
+    A segment is the CPU time of a category for each KiB or transaction: its share of the profiled
+    runs' samples, times the service demand of the other runs. Without a service demand, segments
+    are the shares.
 
     Args:
         frame: A row for each run, of which some are profiled.
@@ -116,7 +116,7 @@ def _one_kernel(table: pd.DataFrame) -> bool:
 
 
 def _shown(table: pd.DataFrame, value: str) -> list[str]:
-    """Return the categories that are wide enough in some bar, `other` last."""
+    """Return the categories that are wide enough to show in some bar, and `other`."""
     bars = table.groupby([*table.attrs["factors"], "end"], sort=False)[value].sum()
     most = table.groupby("category")[value].max()
     return [c for c in CATEGORIES if c == "other" or most.get(c, 0.0) > SHOWN * float(bars.max())]
@@ -125,7 +125,7 @@ def _shown(table: pd.DataFrame, value: str) -> list[str]:
 def _bar(
     axes: Axes, place: int, part: pd.DataFrame, value: str, shown: Sequence[str], top: float
 ) -> None:
-    """Draw one bar, from the left, with percentages; what is not shown is part of `other`."""
+    """Draw one bar with its percentages; categories that are not `shown` are part of `other`."""
     values = {str(k): float(v) for k, v in zip(part["category"], part[value], strict=True)}
     total = sum(values.values())
     values["other"] = sum(v for name, v in values.items() if name not in shown or name == "other")

@@ -14,7 +14,7 @@ from netlimits.charts._labels import heading, log_axis
 from netlimits.charts._style import Chart, blank, style
 
 _DOUBLED = 2.0
-"""Ratio of the highest load of a panel to the limit above which its axis is logarithmic."""
+"""Ratio of a panel's highest load to its lowest above which its axis is logarithmic."""
 
 
 def search(frame: pd.DataFrame, title: str | None = None) -> Chart:
@@ -25,7 +25,7 @@ def search(frame: pd.DataFrame, title: str | None = None) -> Chart:
         title: The chart's title.
 
     Raises:
-        DataError: The runs are no trials of a search.
+        DataError: No run is a trial of a search.
     """
     table = trials(frame)
     of = searched(frame)
@@ -54,7 +54,7 @@ def search(frame: pd.DataFrame, title: str | None = None) -> Chart:
 
 
 def _panel(axes: Axes, part: pd.DataFrame, of: str) -> None:
-    """Draw the trials of a configuration; those of one search are joined."""
+    """Draw the trials of a configuration, with a line through those of each search."""
     for _, runs in frames.groups(part, [BLOCK]):
         axes.plot(runs["trial"], runs[of], color=GREY, linewidth=0.6, zorder=1)
     for held, marker, colour in ((True, "o", BLUE), (False, "x", VERMILION)):

@@ -1,4 +1,4 @@
-"""How throughput follows each resource: a bar with its interval for each, a panel a workload."""
+"""Sensitivity of throughput to each resource: a panel for each workload, with bars."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netlimits.errors import DataError
 _COLOURS = {"proven": VERMILION, "ruled out": BLUE, "open": GREY}
 _NEEDED = ("resource", "sensitivity", "low", "high", "state")
 SHOWN = (-1.0, 2.0)
-"""What an axis shows at most: an interval of two blocks may reach from -20 to 20."""
+"""Range of the axis; the interval of two blocks, which may reach from -20 to 20, is cut off."""
 
 
 def sensitivities(frame: pd.DataFrame, title: str | None = None) -> Chart:

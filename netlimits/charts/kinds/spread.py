@@ -27,7 +27,7 @@ from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
 FEW = 8
-"""Maximum number of sizes with a tick each; more get the powers of ten."""
+"""Maximum number of sizes with a tick each; for more, `log_axis` chooses the ticks."""
 
 
 def spread(
@@ -53,8 +53,8 @@ def spread(
     Raises:
         DataError: As `analysis.spread`, or if a value of `by` is not a number above zero.
     """
-    names = [of] if isinstance(of, str) else list(of)
-    frame, (keys, (by,), meant) = frames.resolve(frame, series, by, pool)
+    names = frames.as_list(of)
+    frame, (keys, (by,), pooled) = frames.resolve(frame, series, by, pool)
     numbers = pd.to_numeric(frame[by], errors="coerce")
     if pd.api.types.is_bool_dtype(frame[by]) or not (numbers > 0).all():
         raise DataError(f"by: the values of {by} must be numbers above zero for a logarithmic axis")
@@ -69,7 +69,7 @@ def spread(
             bound = bound_mbps if metric.unit == "Mbit/s" else None
             _panel(
                 axes,
-                spread_frame(frame, metric.column, by, keys, pool=meant),
+                spread_frame(frame, metric.column, by, keys, pool=pooled),
                 metric,
                 by,
                 keys,

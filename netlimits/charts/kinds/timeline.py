@@ -38,16 +38,16 @@ from netlimits.errors import DataError
 COLOURS = {"local": KNOWN["sender"], "remote": KNOWN["receiver"]}
 
 LIMIT_COLOURS = dict(zip(LIMITS, (SKY, PURPLE, GREY, ORANGE, VERMILION, GREEN), strict=True))
-"""What limits -> its colour in the strip."""
+"""Limit -> its colour in the strip."""
 
 KINDS = (SKY, KNOWN["sender"], VERMILION, PURPLE, GREY)
-"""Colours of the parts of a sum."""
+"""Colours of the parts of a stacked panel."""
 
 FAINT, THIN = 0.3, 0.7
 """Opacity and width of the line of a run behind the median."""
 
 PANEL, STRIP, MARGIN = 1.25, 0.5, 1.0
-"""Heights in inches: of a panel, of the strip, of heading and time axis."""
+"""Heights of a panel, the strip, and both heading and time axis together, in inches."""
 
 
 def timeline(
@@ -136,7 +136,7 @@ def _lines(axes: Axes, rows: pd.DataFrame, panel: str) -> None:
 
 
 def _sum(axes: Axes, rows: pd.DataFrame, panel: str, end: str) -> None:
-    """Draw the parts of a sum at one end, medians of the runs, above one another."""
+    """Draw a stacked panel of one end: medians over the runs of each part."""
     part = rows[rows["end"] == end]
     names = columns(part, panel)
     curves = [medians(part[part[name].notna()], name, panel) for name in names]
@@ -155,7 +155,7 @@ def _sum(axes: Axes, rows: pd.DataFrame, panel: str, end: str) -> None:
 
 
 def _strip(axes: Axes, rows: pd.DataFrame) -> None:
-    """Shade the seconds that each end was limited, by what most of the runs were."""
+    """Shade each interval of an end with the colour of what limited more than half of the runs."""
     names = []
     seen = set()
     for place, end in enumerate(("remote", "local")):
@@ -180,7 +180,7 @@ def _strip(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _changes(frame: pd.DataFrame, run: int | None) -> Iterator[tuple[float, float, float]]:
-    """Yield the changes of throughput, if one run is drawn."""
+    """Yield the changes of throughput if a single run is drawn, else none."""
     known = frame.attrs.get("changes", ())
     if isinstance(known, dict):
         only = run if run is not None else (next(iter(known)) if len(known) == 1 else None)
@@ -204,7 +204,7 @@ def _title(rows: pd.DataFrame) -> str:
 def _about(
     frame: pd.DataFrame, rows: pd.DataFrame, changes: Sequence[tuple[float, float, float]]
 ) -> list[str]:
-    """Return what a reader needs to know to read the chart."""
+    """Return the parts of the subtitle: run, medians, changes of throughput and clock error."""
     count = rows["run"].nunique()
     parts = [
         str(frame.attrs.get("run", "")).removeprefix(f"run {rows['run'].iloc[0]}").lstrip(", ")

@@ -26,7 +26,7 @@ from netlimits.hosts.base import Host
 from netlimits.hosts.servers import Servers
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed, Family, ServerAddress, Setup
-from netlimits.tools import PROGRAMS, tool
+from netlimits.tools import PROGRAM_OPTIONS, tool
 
 NAME = "ports"
 LONGEST = 10.0
@@ -100,7 +100,7 @@ def _trial(site: Site, requirement: Setup, role: str) -> Trial:
     protocol = "udp" if udp else str(requirement.options.get("protocol", "tcp"))
     options: dict[str, Any] = {
         name: requirement.options[name]
-        for name in ("port", "data_port", "route", *PROGRAMS)
+        for name in ("port", "data_port", "route", *PROGRAM_OPTIONS)
         if name in requirement.options
     }
     tested = tool(requirement.tool)

@@ -146,13 +146,13 @@ def _figure(value: float, form: str) -> str:
 
 
 def _count(row: dict[Hashable, Any], side: str) -> str:
-    """Return the runs behind a figure; of how many, where some are not ok: "0 of 3"."""
+    """Return the number of ok runs behind a figure; if some are not ok, such as "0 of 3"."""
     ok, tried = row[f"n_{side}"], row[f"of_{side}"]
     return f"{ok}" if ok == tried else f"{ok} of {tried}"
 
 
 def _side(row: dict[Hashable, Any], sides: Sequence[str]) -> str:
-    """Return on which side fewer runs ended, or none: "0 of 3 runs ok after"."""
+    """Return the ok runs of the side that has fewer, such as ": 0 of 3 runs ok after", or ""."""
     called = dict(zip(("before", "after"), sides, strict=True))
     about = {"failed": "after", "fewer": "after", "recovered": "before", "more": "before"}
     if (side := about.get(row["verdict"])) is None:
@@ -168,7 +168,7 @@ def _needed(row: dict[Hashable, Any]) -> str:
 
 
 def _free(name: str, table: pd.DataFrame) -> str:
-    """Return a side's name as a column: with a `_` behind one that is there."""
+    """Return a side's name as a new column's, with `_` appended while it is taken."""
     while name in table:
         name += "_"
     return name

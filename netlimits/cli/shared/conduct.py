@@ -17,7 +17,7 @@ from netlimits.campaign.interrupt import Interrupted, Stop, interruptible
 from netlimits.campaign.progress import Progress
 from netlimits.checks.survey import Survey
 from netlimits.cli import echo, echo_json, quoted
-from netlimits.cli.shared.hosts import frees, say_changed
+from netlimits.cli.shared.hosts import free_command, say_changed
 from netlimits.cli.shared.lines import counts
 from netlimits.cli.shared.options import (
     AT_ONCE,
@@ -42,7 +42,7 @@ from netlimits.errors import (
 from netlimits.hosts.base import Host
 from netlimits.hosts.patience import Patience
 from netlimits.model import Experiment, Machine
-from netlimits.restore.guard.guards import patience
+from netlimits.restore.guard import guards
 
 if TYPE_CHECKING:
     from netlimits.archive.copies import RunsCopy
@@ -62,7 +62,7 @@ SHARE = click.option(
     "--share",
     metavar="PLACE",
     callback=_runs_copy,
-    help="Leave the runs as Parquet files there too: a folder, or a URL such as s3://bucket/mesh.",
+    help="Copy the runs as Parquet files to this folder, or to a URL such as s3://bucket/mesh.",
 )
 
 
@@ -87,7 +87,7 @@ class Conduct:
                     "--scheduler is for a mesh, and the experiment has one pair; leave it out"
                 )
             cluster.client(self.scheduler).close()
-        if self._guard_seconds() is None:
+        if guards.patience(self.guard) is None:
             echo(
                 "netlimits: --guard off: if this machine is lost, hosts stay changed until "
                 "`netlimits restore`",
@@ -95,7 +95,7 @@ class Conduct:
             )
 
     def claim(self, campaign: Logbook | None) -> None:
-        """Check that runs can be copied to `--share`; None stands for a campaign still to come."""
+        """Claim the place of `--share` for the campaign's runs; None stands for a new campaign."""
         if self.share:
             self.share.claim(campaign)
 
@@ -118,7 +118,10 @@ class Conduct:
         stop: Stop,
         left: Callable[[float], float] = float,
     ) -> tuple[Path, ...]:
-        """Carry out the remaining runs, and return the files; `left` converts shown seconds."""
+        """Carry out the pending runs and return the files written.
+
+        `left` converts the seconds left of these runs to those that the progress shows.
+        """
         work = self._work(campaign, survey, hosts, stop)
         campaign.archive.append("opened")
         try:
@@ -132,7 +135,7 @@ class Conduct:
             _say_cut_off(campaign, error)
             raise
         finally:
-            _say_beside(campaign, work)
+            _say_side_effects(campaign, work)
         campaign.archive.append("closed")
         return _results(campaign)
 
@@ -143,7 +146,7 @@ class Conduct:
         from netlimits.campaign.session import Session
         from netlimits.hosts.connect import connect
 
-        guard = self._guard_seconds()
+        guard = guards.patience(self.guard)
         if self.scheduler:
             for host in hosts.values():  # each worker logs in to its own
                 host.close()
@@ -180,9 +183,6 @@ class Conduct:
             else:
                 in_order(work, stop, on_progress)
 
-    def _guard_seconds(self) -> float | None:
-        return patience(self.guard)
-
 
 conduct_options = options_of(
     "conduct", Conduct, GUARD, PATIENCE, AT_ONCE, SCHEDULER, SHARE, JSON, VERBOSE, QUIET
@@ -197,7 +197,7 @@ def _results(campaign: Logbook) -> tuple[Path, ...]:
 
 
 def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
-    """Print the state of a campaign that an error ends; the error says how to continue."""
+    """Print the state of a campaign that an error ended, and add to the error how to continue."""
     if isinstance(error, Interrupted | RestoreError):
         try:
             _results(campaign)
@@ -206,16 +206,16 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
     if isinstance(error, Interrupted | RestoreError | ArchiveUnwritable):
         with suppress(ArchiveError):  # its folder may be gone altogether
             echo(counts(campaign.state()), err=True)
-    if error.exit_status == 2:  # which says that nothing was touched
+    if error.exit_status == 2:  # 2 would say that no host was touched
         error.exit_status = 1
     done = "" if isinstance(error, RestoreError) else f"; hosts are restored{_but_for(campaign)}"
     advice = f"continue with: netlimits resume {quoted(campaign.path)}"
     if isinstance(error, RestoreError):
-        advice += f"\n{frees(quoted(campaign.path))}"
+        advice += f"\n{free_command(quoted(campaign.path))}"
     error.args = (f"{error}{done}; {advice}",)
 
 
-def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
+def _say_side_effects(campaign: Logbook, work: Session | ClusterRunner) -> None:
     from netlimits.campaign.session import Session
 
     if isinstance(work, Session):
@@ -228,7 +228,7 @@ def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
 
 
 def _but_for(campaign: Logbook) -> str:
-    with suppress(ArchiveError):  # as above
+    with suppress(ArchiveError):  # the folder may be gone
         roles = sorted({event["role"] for event in unfinished(campaign.archive)})
         return f", but for {' and '.join(roles)}" if roles else ""
     return ""
@@ -241,7 +241,7 @@ def _report(
     shown: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Print the campaign's outcome, and commands that show it, those in `shown` first."""
+    """Print the outcome and commands that show it, `shown` first; exit 1 if a run is not ok."""
     if as_json:
         files = [str(path) for path in written]
         echo_json({**state, "files": files})

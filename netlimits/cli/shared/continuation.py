@@ -17,9 +17,9 @@ from netlimits.checks.survey import survey
 from netlimits.cli import echo
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.conduct import Conduct, conduct_options
-from netlimits.cli.shared.hosts import all_logged_in, put_back, some_logged_in
+from netlimits.cli.shared.hosts import all_logged_in, restore_hosts, some_logged_in
 from netlimits.cli.shared.lines import say_warnings
-from netlimits.cli.shared.options import COUNTS, YES
+from netlimits.cli.shared.options import FOREIGN_HOSTS, YES
 from netlimits.errors import ArchiveError
 from netlimits.hosts.base import Host
 from netlimits.hosts.patience import Patience
@@ -33,7 +33,7 @@ ACCEPT = click.option(
 
 
 def continuation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (conduct_options, YES, COUNTS, ACCEPT):
+    for option in (conduct_options, YES, FOREIGN_HOSTS, ACCEPT):
         command = option(command)
     return command
 
@@ -53,7 +53,7 @@ def go_on(
     bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:
         logins.refuse_commands(campaign)
-        logins.show(campaign, bound, yes)
+        logins.confirm_restore(campaign, bound, yes)
     conduct.claim(campaign)
     with (
         Stop() as stop,
@@ -70,7 +70,7 @@ def go_on(
                 err=True,
             )
         campaign.archive.bind({r: machine for r, machine in bound.items() if r in hosts})
-        put_back(campaign, hosts, ours=own, unreached=unreached)
+        restore_hosts(campaign, hosts, ours=own, unreached=unreached)
         with stop.interruptible():
             plan = campaign.plan.among(hosts) if unreached else campaign.plan
             host_survey = survey(plan, bound, hosts, campaign.skipped)

@@ -1,4 +1,4 @@
-"""What `netlimits diagnose` prints: the path, a table of limits with their proofs, what helps."""
+"""The lines that `netlimits diagnose` prints: path, table of limits with proofs, what helps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WHOLE = 100.0
 
 
 def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the names of both hosts, and their link, CPUs and kernels in words."""
+    """Return both hosts' names, and in words: driver, rate, MTU, RTT, CPUs, the sender's kernel."""
     machines = campaign.archive.machines
     read = {role: campaign.archive.facts(role) for role in machines}
 
@@ -39,7 +39,7 @@ def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str
 
     sender, receiver = machines
     number, *_ = campaign.runs
-    rate = DataLinks(campaign, [number]).rate(number)  # none of a virtual link, which has no rate
+    rate = DataLinks(campaign, [number]).rate(number)  # None for a virtual link
     words = [value(sender, "driver", "driver"), rate and _bits(rate)]
     mtu, counts = value(sender, "link", "mtu"), [value(r, "cpu", "count") for r in machines]
     cpus = f"{counts[0]} + {counts[1]} CPUs"

@@ -115,7 +115,7 @@ def again(campaign: Campaign) -> dict[str, Any]:
 
 
 def _ladder(stages: Stages, campaign: Campaign, text: Text) -> list[Help]:
-    """Keep the change that helps most, and find the next limit, while the budget lasts."""
+    """While the budget lasts, keep the change that helps most and find the next limit."""
     from netlimits.limits.ladder import diagnosis
 
     rungs: list[Help] = []

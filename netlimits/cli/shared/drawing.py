@@ -37,6 +37,7 @@ class Drawing:
 
 
 def marked(results: Results) -> Results:
+    """Return the results with a column `limited_by`, if `report:` asks for verdicts."""
     wanted = any(entry.get("table") == VERDICTS for entry in results.report)
     if not wanted or results.campaign is None:
         return results
@@ -103,6 +104,7 @@ def drawings_of(
 
 
 def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
+    """Return the runs without those that lack a figure which other runs have; `say` why."""
     for column, why in frame.attrs.get("partial", {}).items():
         say(f"{column}: {why}")
         frame = frame[frame[column].notna() | (frame["status"] != "ok")]
@@ -110,7 +112,7 @@ def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
 
 
 def _with_metric(frame: pd.DataFrame, metric: str, say: Callable[[str], None]) -> pd.DataFrame:
-    """Return the runs without the configurations of which no run has the metric."""
+    """Return the runs of those configurations that have the metric in at least one run."""
     from netlimits.analysis import frames
 
     if "config" not in frame.columns or "status" not in frame.columns:
@@ -176,7 +178,7 @@ def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mappi
 def _data(
     results: Results, kind: ChartKind, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the end of the name, and the data, of each figure; pop the options that select it."""
+    """Yield suffix of the name and data of each figure; pop the options that select the data."""
     from netlimits.analysis import attempts, frames, wording
 
     if kind.source == "runs":
@@ -269,9 +271,10 @@ def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
 
 
 def _ok_of_each(campaign: Campaign, most: int) -> Mapping[str, list[int]]:
-    from netlimits.analysis.attempts import counted
+    from netlimits.analysis.attempts import without_profiled
 
-    frame = counted(campaign.frame(("status", "config"))).drop_duplicates("run", keep="last")
+    attempts = without_profiled(campaign.frame(("status", "config")))
+    frame = attempts.drop_duplicates("run", keep="last")
     runs = frame.loc[frame["status"] == "ok", ["run", "config"]].sort_values("run")
     first = runs.groupby("config", sort=False, observed=True).head(most)
     numbers: dict[str, list[int]] = {}

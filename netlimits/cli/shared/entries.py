@@ -1,4 +1,4 @@
-"""The entry of `report:` that is meant: the experiment's, changed by options, or a default.
+"""Choose the entries of `report:`: those of the experiment, changed by options, or defaults.
 
 An option replaces that part of the entry and removes what contradicts it. Every other factor that
 differs becomes a column or series, with a note, so that nothing is pooled without `--pool`.
@@ -30,7 +30,7 @@ def tables(
 ) -> list[Entry]:
     from netlimits.analysis import defaults
 
-    named = [_beside_no_other(entry, frame) for entry in report if "table" in entry]
+    named = [_without_sides(entry, frame) for entry in report if "table" in entry]
     laid = {key: value for key, value in options.items() if value}
     if not laid and named:
         only_verdicts = all(entry["table"] == VERDICTS for entry in named)
@@ -48,7 +48,7 @@ def charts(
 ) -> list[Entry]:
     from netlimits.analysis import defaults
 
-    named = [_beside_no_other(entry, frame) for entry in report if "chart" in entry]
+    named = [_without_sides(entry, frame) for entry in report if "chart" in entry]
     laid = {key: value for key, value in options.items() if value}
     if not named and not laid.get("chart"):
         chosen = defaults.chart(frame)
@@ -80,7 +80,7 @@ def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
     return _without_pooled({**base, **laid, "rows": rows, "columns": columns})
 
 
-def _beside_no_other(entry: Mapping[str, Any], frame: pd.DataFrame) -> Entry:
+def _without_sides(entry: Mapping[str, Any], frame: pd.DataFrame) -> Entry:
     """Return the entry without the factor `side` unless the campaign is a duet."""
     if SIDE in frame.columns:
         return dict(entry)
@@ -108,7 +108,11 @@ def _without_pooled(entry: Entry) -> Entry:
 
 
 def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry]:
-    """Return the entries with these options at the charts that take them."""
+    """Return the entries with each option added to the charts that take it.
+
+    Raises:
+        DataError: No chart takes one of the options.
+    """
     copies = [dict(entry) for entry in entries]
     for name, value in options.items():
         taking = [
@@ -133,7 +137,7 @@ def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> 
     factors = [*dict.fromkeys([*keys, *listed(entry.get(part))])]
     pool = listed(entry.get("pool"))
     frames.factors(runs, [*factors, *pool])
-    pooled = pooling.left_out(runs, [*factors, *pool])
+    pooled = pooling.differing_factors(runs, [*factors, *pool])
     if not pooled:
         return entry, ""
     note = (
@@ -216,9 +220,9 @@ def of_highest(of: Sequence[str]) -> bool:
 
 
 LIMITED_BY = "limited_by"
-"""The one of IDENTITY that no campaign has by itself."""
+"""The column of IDENTITY that is not in a campaign's files."""
 
-LOOKED_AT = (
+ALWAYS_READ = (
     *(
         "disturbed_pct",
         "local_other_cpu_pct",
@@ -232,11 +236,12 @@ LOOKED_AT = (
     *("local_send_throughput_mbps", "remote_recv_throughput_mbps"),
     *("local_recv_throughput_mbps", "remote_send_throughput_mbps"),
 )
+"""Columns that every table and chart needs, for caveats and defaults."""
 WINDOWS = ("window_s", "elapsed_s")
-"""What they look at where both what was sent and what arrived is shown."""
+"""Columns needed where both sent and received rates are shown."""
 
-TOLD = ("percentiles", "boxes", "bars", "spread", "cost")
-"""The charts that look at no other columns than those they are told."""
+NARROW_CHARTS = ("percentiles", "boxes", "bars", "spread", "cost")
+"""Charts that read only the columns that their entries name, and ALWAYS_READ."""
 
 
 def needed_by_tables(
@@ -255,7 +260,7 @@ def needed_by_charts(
     named = [entry for entry in report if "chart" in entry]
     chart = options.get("chart")
     kinds = [chart] if chart else [entry["chart"] for entry in named]
-    if not kinds or not {*kinds} <= {*TOLD}:
+    if not kinds or not {*kinds} <= {*NARROW_CHARTS}:
         return None
     return _columns([*named, options])
 
@@ -272,9 +277,10 @@ def needed_by_comparison(names: Sequence[str], gated: Sequence[str]) -> frozense
 
 
 def _columns(entries: Iterable[Mapping[str, Any]]) -> frozenset[str] | None:
+    """Return the columns that entries need, None if these are not known beforehand."""
     from netlimits.analysis.caveats import ARRIVED, SENT
 
-    columns, shown = {*IDENTITY, *LOOKED_AT} - {"reason", LIMITED_BY}, set[str]()
+    columns, shown = {*IDENTITY, *ALWAYS_READ} - {"reason", LIMITED_BY}, set[str]()
     for entry in entries:
         for key, value in entry.items():
             words = [value] if isinstance(value, str) else value

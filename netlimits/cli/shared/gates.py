@@ -1,4 +1,4 @@
-"""The file of a gate: which figures must not grow worse, from which share on, where.
+"""The gate file of `compare`: metrics that must not get worse, thresholds, and where they hold.
 
 gate:
   - {of: throughput, threshold: 5%}
@@ -44,7 +44,7 @@ THRESHOLD = "3%"
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A row of a comparison that a condition is about, and what breaks the condition, or ""."""
+    """A row of a comparison under a condition; `fault` says how it breaks the condition, or ""."""
 
     of: str
     where: str
@@ -60,13 +60,13 @@ class Condition:
     where: Mapping[str, Any] = field(default_factory=dict)
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows that it is about. Raises DataError for an unknown factor or value."""
+        """Return the rows that match `where`. Raises DataError for an unknown factor or value."""
         from netlimits.analysis import wording
 
         factors = table.attrs["factors"]
         for factor, value in self.where.items():
             if factor not in factors and f"{factor}_" in factors:
-                factor += "_"  # as the comparison calls it, where the name is one of its own
+                factor += "_"  # the comparison renames a factor called like one of its columns
             if factor not in factors:
                 names = ", ".join(factors) or "none"
                 raise DataError(f"gate: {factor} is no factor of both sides; there are {names}")
@@ -82,7 +82,6 @@ class Condition:
         return table
 
     def judged(self, rows: pd.DataFrame) -> Iterator[Judged]:
-        """Yield for each of its rows what breaks the condition there, if anything does."""
         factors = rows.attrs["factors"]
         for row in rows.to_dict("records"):
             where = ", ".join(f"{name} {row[name]}" for name in factors)
@@ -115,6 +114,7 @@ class Condition:
 
 
 def conditions(path: Path) -> list[Condition]:
+    """Load the conditions of a gate file. Raises DocumentError with all errors of the file."""
     written = document.load(path, repeated=True)
     wrong = faults(written.data, SCHEMA, skip_templates=False)
     errors = [*written.repeated, *(written.error(fault.problem, *fault.key) for fault in wrong)]
@@ -143,11 +143,11 @@ def _entries(data: Any) -> list[Mapping[str, Any]]:
 
 
 Suite = tuple[str, Sequence[Judged], Sequence[str]]
-"""A comparison: its title, what the gate's conditions found, the notes of its tables."""
+"""A comparison: its title, its judged rows, and the notes of its table."""
 
 
 def junit(suites: Iterable[Suite], *, strict: bool) -> str:
-    """Return the document; with `strict` an unclear row fails, otherwise it counts as skipped."""
+    """Return JUnit XML; with `strict` an undecided row is a failure, otherwise it is skipped."""
     root = ElementTree.Element("testsuites", name="netlimits compare")
     every = [_suite(root, *suite, strict) for suite in suites]
     for name in ("tests", "failures", "errors"):

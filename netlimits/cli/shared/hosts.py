@@ -28,7 +28,7 @@ def machines_of(
     if local and hosts_file:
         raise InputError("use either --hosts FILE or --local")
     if hosts_file:
-        return machines(hosts_file, roles, aside)
+        return machines(hosts_file, roles, say_note)
     if not local:
         return _in_lab(roles)
     if tuple(roles) == pairs.names(len(roles)):
@@ -36,7 +36,7 @@ def machines_of(
     return {role: Machine(role, interface="lo", address="127.0.0.1") for role in roles}
 
 
-def aside(note: str) -> None:
+def say_note(note: str) -> None:
     echo(f"note: {note}", err=True)
 
 
@@ -65,7 +65,7 @@ def lab_hosts_file() -> Path:
 def all_logged_in(
     machines: Mapping[str, Machine], patience: Patience
 ) -> Iterator[Mapping[str, Host]]:
-    """Every machine, connected, until the end of `with`; CheckError names all that are not."""
+    """Yield a connected host for each machine. Raises CheckError that names all failed logins."""
     from netlimits.checks.survey.login import logged_in
 
     with logged_in(machines, patience) as (hosts, findings):
@@ -77,7 +77,11 @@ def all_logged_in(
 def some_logged_in(
     machines: Mapping[str, Machine], patience: Patience, mesh: Mesh
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
-    """Yield the hosts of a mesh that let us in, and why others did not, if a pair is left."""
+    """Yield the reachable hosts of a mesh, and for each unreachable one the reason.
+
+    Raises:
+        CheckError: No pair of hosts is reachable, or a login failed for good.
+    """
     from netlimits.checks.survey.login import finding
     from netlimits.hosts.connect import logged_in
 
@@ -99,8 +103,8 @@ def some_logged_in(
 
 
 @contextmanager
-def naming(hosts_file: Path | None) -> Iterator[None]:
-    """Have a HostError that says `--hosts FILE` name the file: its command can be copied then."""
+def with_hosts_file_named(hosts_file: Path | None) -> Iterator[None]:
+    """Put the file's name for FILE in a HostError's `--hosts FILE`, so that users can copy it."""
     try:
         yield
     except HostError as error:
@@ -111,20 +115,20 @@ def naming(hosts_file: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def freeing(of: str) -> Iterator[None]:
-    """Append to a RestoreError the command that frees the hosts in any case."""
+def with_free_command(of: str) -> Iterator[None]:
+    """Append to a RestoreError the command that frees the hosts without restoring them."""
     try:
         yield
     except RestoreError as error:
-        error.args = (f"{error}\n{frees(of)}",)
+        error.args = (f"{error}\n{free_command(of)}",)
         raise
 
 
-def frees(of: str) -> str:
+def free_command(of: str) -> str:
     return f"to leave it as it is, and free the hosts: netlimits restore {of} --forget"
 
 
-def put_back(
+def restore_hosts(
     campaign: Logbook,
     hosts: Mapping[str, Host],
     force: bool = False,
@@ -132,22 +136,22 @@ def put_back(
     ours: bool = True,
     unreached: Collection[str] = (),
 ) -> int:
-    """Restore and print what a killed campaign left changed; return the number of settings."""
+    """Restore what an ended campaign left changed, and print it; return the number of settings."""
     changed: list[str] = []
     how: dict[str, Any] = {"ours": ours, "unreached": unreached, "tell": changed.append}
     try:
-        with freeing(quoted(campaign.path)):
+        with with_free_command(quoted(campaign.path)):
             done = [
                 *shards.put_back(campaign.archive, hosts, force, **how),
                 *restore_from_journal(campaign.archive, hosts, force, **how),
             ]
     finally:
         say_changed(changed)
-    say_put_back(done)
+    say_restored(done)
     return len(done)
 
 
-def say_put_back(changes: Sequence[Any]) -> None:
+def say_restored(changes: Sequence[Any]) -> None:
     for change in changes:
         echo(f"restored: {change.role}: {change.interface}: {change.setting}")
 

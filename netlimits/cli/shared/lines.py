@@ -1,4 +1,4 @@
-"""Lines that several commands print: on campaigns, plans and the sections of `describe`."""
+"""Lines that several commands print, on campaigns, plans and sections of the reference."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ def counts(state: Mapping[str, Any]) -> str:
     return f"{tally_of_runs(state, state['left'])}{interrupted}{disturbed}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a text such as "1 run" or "1,200 runs"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield rows of cells as lines, in columns as wide as their longest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -48,7 +53,7 @@ def say_warnings(findings: Sequence[Finding]) -> None:
 
 
 def lasting(seconds: float) -> str:
-    """Two units at most: `20 min 12 s`."""
+    """Return a duration in at most two units, such as "20 min 12 s"."""
     units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
     left = max(1, round(seconds))
     parts: list[str] = []
@@ -60,7 +65,7 @@ def lasting(seconds: float) -> str:
 
 
 LEAST = 24
-"""Characters that the last column has at least."""
+"""Minimum width of the last column, in characters."""
 
 
 def section_lines(section: Section) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """The hosts that `resume`, `restore` and `status` log in to: never from somebody else's folder.
 
 The logins of a campaign that this user began here, unchanged since (archive.registry), are used
-as they are. For any other folder the user says by `--hosts FILE` which hosts count, and what would
-be restored is shown before it is done.
+as they are. For any other folder the user has to name the hosts with `--hosts FILE`, and confirms
+what would be restored.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from netlimits.experiment.hosts_file import machines
 from netlimits.model import Command, Machine
 from netlimits.model.folder import Folder
 from netlimits.restore import states
-from netlimits.settings import OF_COMMANDS, setting
-from netlimits.tools import PROGRAMS
+from netlimits.settings import COMMAND_SETTINGS, setting
+from netlimits.tools import PROGRAM_OPTIONS
 
 
 def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration], None]:
@@ -47,7 +47,7 @@ def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration
 
 @contextmanager
 def locked(campaign: Logbook) -> Iterator[None]:
-    """Lock the journal for this process; keep the registry up to date with its end."""
+    """Lock the journal; record its new end in the registry, so that the folder stays known."""
     archive = campaign.archive
     registration = registry.entry(archive.identity)
     doubt = _doubt(campaign)
@@ -56,7 +56,7 @@ def locked(campaign: Logbook) -> Iterator[None]:
     def on_part(checksum: str) -> None:
         nonlocal registration
         if registration and not doubt:
-            with suppress(OSError):  # then the journal is read for what is to be restored
+            with suppress(OSError):  # without it, readers take unrestored changes from the journal
                 registration = registry.with_part(registration, checksum)
 
     archive.compaction.on_part = on_part
@@ -117,9 +117,9 @@ def refuse_commands(campaign: Logbook) -> None:
     experiment = campaign.experiment
     for side in experiment.sides.values() or [experiment]:
         named = [f"settings.{use.entry}.{use.name}" for use in side.settings
-                 if use.name in OF_COMMANDS]  # fmt: skip
+                 if use.name in COMMAND_SETTINGS]  # fmt: skip
         named += [f"measure.{tool}.{option}" for tool, options in side.measure.items()
-                  for option in PROGRAMS if option in options]  # fmt: skip
+                  for option in PROGRAM_OPTIONS if option in options]  # fmt: skip
         if named:
             raise ArchiveError(
                 f"{side.path}: {named[0]}: has commands for your hosts, and the campaign is not "
@@ -127,7 +127,7 @@ def refuse_commands(campaign: Logbook) -> None:
             )
 
 
-def show(campaign: Logbook, machines: Mapping[str, Machine], yes: bool) -> None:
+def confirm_restore(campaign: Logbook, machines: Mapping[str, Machine], yes: bool) -> None:
     """Show what would be restored of somebody else's campaign, and ask for confirmation."""
     events = unfinished(campaign.archive)
     for event in events:
@@ -152,7 +152,7 @@ def show(campaign: Logbook, machines: Mapping[str, Machine], yes: bool) -> None:
 def _in_words(command: Command) -> str:
     fed = f"echo {command.stdin.strip()} | " if command.stdin else ""
     argv = list(command.argv)
-    # a script is a constant of ours; what is told to it are its arguments
+    # a script is a constant of ours, so show its name ($0) and its arguments only
     words = [f"({argv[3]})", *argv[4:]] if argv[:2] == ["sh", "-c"] else argv
     return fed + " ".join(words)
 
@@ -166,7 +166,7 @@ def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
 
 
 def _doubt(campaign: Logbook) -> str:
-    """Return why a folder is not this user's own, "" if it is."""
+    """Return why a folder cannot be trusted as this user's own, "" if it can."""
     registration = registry.entry(campaign.archive.identity)
     try:
         doubt = registry.doubt(registration, campaign.archive.folder)

@@ -51,13 +51,17 @@ def hosts_option(about: str) -> Callable[[Any], Any]:
 
 
 HOSTS = hosts_option("The hosts file that binds roles to machines; without it the lab is used.")
-COUNTS = hosts_option("Hosts file to use for a campaign that you did not start on this machine.")
+FOREIGN_HOSTS = hosts_option(
+    "Hosts file to use for a campaign that you did not start on this machine."
+)
 LOCAL = click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
 YES = click.option(
     "--yes", is_flag=True, help="Restore somebody else's campaign without asking for confirmation."
 )
 RESULTS = click.argument("results", type=click.Path(path_type=Path))
-SEVERAL = click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+SEVERAL_RESULTS = click.argument(
+    "results", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 AT_ONCE = click.option(
     "--at-once",
     type=click.IntRange(1),
@@ -87,10 +91,10 @@ GUARD = click.option(
 )
 
 WORSE_STATUS = 4
-"""Exit status where something is worse."""
+"""Exit status of `compare` and `history` if something got worse."""
 
 LIST = "list"
-"""In place of a metric: print those that there are."""
+"""Value of --of that prints the available metrics."""
 
 
 PATIENCE = click.option(
@@ -142,7 +146,7 @@ def window_option(what: str) -> Callable[[Any], Any]:
         "--window",
         type=click.FloatRange(min=0, min_open=True),
         metavar="SECONDS",
-        help=f"Over how long {what} is taken.",
+        help=f"Window over which {what} is taken.",
     )
 
 
@@ -174,7 +178,7 @@ def options_of(name: str, kind: type[Any], *options: Callable[..., Any]) -> Call
 
 
 def share(text: str | float, what: str = "a threshold") -> float:
-    """Return `what` as a share: 0.03 of "3%", "3 %" or 0.03. Raises InputError."""
+    """Parse a share: "3%", "3 %" and 0.03 are 0.03. Raises InputError, which names `what`."""
     written = str(text).strip()
     try:
         number = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
@@ -197,7 +201,7 @@ def share_option(name: str, about: str, default: str | None = None) -> Callable[
 
 
 class Output(click.Path):
-    """A path to write to, refused as the command line is read where that is impossible."""
+    """A path to write to; if that is impossible, parsing the command line raises InputError."""
 
     def __init__(self, *, folder: bool, fresh: bool = False) -> None:
         super().__init__()
@@ -206,7 +210,7 @@ class Output(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         given: Any = super().convert(value, param, ctx)
         if not str(given):
-            raise InputError(f"{param.opts[-1] if param else 'the path'}: is empty; name a place")
+            raise InputError(f"{param.opts[-1] if param else 'the path'}: is empty; name a path")
         path = Path(given)
         if self._folder:
             refuse_folder(path, fresh=self._fresh)
@@ -217,7 +221,7 @@ class Output(click.Path):
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the system says of a path into an InputError."""
+    """Turn an OSError into an InputError that names the path and the reason."""
     try:
         yield
     except OSError as error:
@@ -227,7 +231,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def refuse_folder(path: Path, *, fresh: bool = False) -> None:
-    """Raise InputError where no files can be written, or with `fresh` where there are some."""
+    """Raise InputError if no files can be written there, or with `fresh` if there are files."""
     with writing(path), ExitStack() as created:
         if fresh and path.is_dir() and any(path.iterdir()):
             raise InputError(f"{path}: is not empty; name another folder")
@@ -250,7 +254,7 @@ def refuse_file(path: Path, *, fresh: bool = False) -> None:
             raise InputError(f"{path}: exists already; name another file")
         if path.is_file():
             path.open("ab").close()
-        elif not path.exists():  # a terminal or a pipe is not opened twice
+        elif not path.exists():  # a device or a pipe exists, and must not be opened twice
             if not path.parent.is_dir():
                 raise InputError(f"{path}: there is no folder {path.parent}")
             with tempfile.TemporaryFile(dir=path.parent):

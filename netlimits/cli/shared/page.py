@@ -34,7 +34,7 @@ def write(results: Path, out: Path | None = None) -> Path:
     text = render(_page(opened(results, needed=entries.needed_by_page)))
     file = out or results / "report.html"
     with writing(file):
-        if out is None:  # as all that a campaign leaves: its owner's alone
+        if out is None:  # readable by its owner only, like all files of a campaign
             Folder(results).write(file.name, text)
         else:
             file.write_text(text, encoding="utf-8")
@@ -50,7 +50,7 @@ def _page(results: Results) -> Page:
     campaign = results.campaign
     assert campaign
     running = campaign.state()["running"] or {"run": None, "attempt": None}
-    present = running["run"], running["attempt"]  # it is under way, and no failure
+    present = running["run"], running["attempt"]  # a running attempt is no failure
     attempts = campaign.frame(contents.ATTEMPT)
     attempts = attempts[(attempts["run"] != present[0]) | (attempts["attempt"] != present[1])]
     missing: list[str] = []
@@ -176,7 +176,7 @@ def _timelines(results: Results, missing: list[str]) -> Iterator[Exhibit]:
 
 
 def _drawn(chart: drawing.Drawing, name: str, notes: list[str], missing: list[str]) -> Exhibit:
-    """Return a chart with its table and notes, under its title."""
+    """Return a chart with its title, table and notes."""
     from markupsafe import Markup
 
     from netlimits.report.figures import alternative, exhibit, inline

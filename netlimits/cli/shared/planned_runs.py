@@ -1,4 +1,4 @@
-"""A plan for its reader: how much and how long, its runs, their commands, or JSON."""
+"""Print a plan: its summary, its runs or their commands, or all of it as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from netlimits.campaign.dry_run import DryRun, Remark
 from netlimits.cli import echo
-from netlimits.cli.shared.lines import aligned, lasting
+from netlimits.cli.shared.lines import aligned, counted, lasting
 from netlimits.errors import escaped, one_line
 from netlimits.experiment import duet
 from netlimits.experiment.plan import TRIALS, Plan
@@ -19,7 +19,7 @@ from netlimits.model import Experiment, Machine, Run
 from netlimits.tools import Features
 
 LISTED = 8
-"""Runs of a configuration that are named."""
+"""Maximum number of runs of a configuration to list."""
 
 
 def print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
@@ -31,7 +31,7 @@ def print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
         [
             *(str(run.number), str(run.block), run.config, *map(_cell, run.values.values())),
             *(_cell(run.profiled) for _ in mark),
-            *(_cell(experiment_plan.skip(run.values)) for _ in last),
+            *(_cell(experiment_plan.skip_reason(run.values)) for _ in last),
         ]
         for run in runs
     ]
@@ -49,7 +49,7 @@ def _cell(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Line:
-    """A command as a shell would take it; `sets` says what a setting's script sets."""
+    """A command of a run; `sets` says what the command of a setting sets."""
 
     role: str
     step: str
@@ -66,7 +66,7 @@ class _Line:
         return any("\n" in word for word in self.argv)
 
     def short(self, program: str) -> Iterator[str]:
-        """Yield the lines that a person reviews: of a script, those that start the tool."""
+        """Yield the lines to review: of a script, only those that start the tool."""
         if not self.script:
             yield self.text
         elif self.sets:
@@ -86,7 +86,7 @@ def _commands(
     rehearsed = DryRun(machines, every)
     for run in runs:
         lines = []
-        if not experiment_plan.skip(run.values):
+        if not experiment_plan.skip_reason(run.values):
             ends = experiment_plan.experiment.ends_of(run.values)
             setup = experiment_plan.setup(run.values)
             for planned in rehearsed.commands(setup, ends, profiled=bool(run.profiled)):
@@ -103,7 +103,7 @@ def _commands(
 def print_commands(
     experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine], *, every: bool
 ) -> None:
-    """Each configuration with its settings and the tool's command lines."""
+    """Print each configuration with its settings and the tool's command lines."""
     runs = list(runs)
     numbers: dict[str, list[int]] = {}
     for run in runs:
@@ -124,7 +124,7 @@ def print_commands(
         values = " ".join(f"{name}={_cell(value)}" for name, value in given.items())
         echo(f"\n{run.config}: {values}".rstrip(": "))
         echo(f"  {_listed(numbers[run.config])}")
-        if why := experiment_plan.skip(run.values):
+        if why := experiment_plan.skip_reason(run.values):
             echo(f"  skipped: {one_line(why)}")
         program = experiment_plan.setup(run.values).tool
         for line in lines if every else _checked(lines):
@@ -133,7 +133,7 @@ def print_commands(
 
 
 def _checked(lines: Iterable[_Line]) -> Iterator[_Line]:
-    """Yield the lines that a person reviews, without scripts after a line of the same setting."""
+    """Yield the lines to review, without scripts of a setting that has a line already."""
     by_script: set[tuple[str, str]] = set()
     for line in lines:
         place = (line.role, line.sets)
@@ -177,7 +177,9 @@ def as_json(
             "config": run.config,
             "values": dict(run.values),
             **({} if run.profiled is None else {"profiled": run.profiled}),
-            **({"skip": experiment_plan.skip(run.values)} if experiment_plan.skipped else {}),
+            **(
+                {"skip": experiment_plan.skip_reason(run.values)} if experiment_plan.skipped else {}
+            ),
         }
         if lines:
             entry["commands"] = [
@@ -190,7 +192,7 @@ def summary_of(
     experiment_plan: Plan, drawn: bool, groups: Mapping[str, str] | None = None, at_once: int = 0
 ) -> dict[str, Any]:
     experiment = experiment_plan.experiment
-    left_out = experiment_plan.left_out()
+    left_out = experiment_plan.skipped_runs()
     return {
         "experiment": experiment.name,
         "question": experiment.question,
@@ -254,8 +256,8 @@ def _excluded(experiment_plan: Plan) -> list[dict[str, Any]]:
 def print_summary(summary: Mapping[str, Any]) -> None:
     title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
     echo(one_line(title))
-    count = _count(summary["configurations"], "configuration")
-    echo(f"{count} of {_count(summary['combinations'], 'combination')}")
+    count = counted(summary["configurations"], "configuration")
+    echo(f"{count} of {counted(summary['combinations'], 'combination')}")
     if "sides" in summary:
         each = ", ".join(f"{number:,} {name}" for name, number in summary["sides"].items())
         echo(f"  {each}; {summary['on_both_sides']:,} on both sides")
@@ -272,7 +274,7 @@ def print_summary(summary: Mapping[str, Any]) -> None:
         times = f" = {count} × {most:,}" if least == most else f", {least:,} to {most:,} of each"
     if profiled := summary.get("profiled"):
         times += f" and {profiled:,} profiled"
-    what = _count(summary["runs"], "run")
+    what = counted(summary["runs"], "run")
     if searches := summary.get("searches"):
         what = f"{searches:,} search{'' if searches == 1 else 'es'} of some {TRIALS} runs"
         times = ""
@@ -280,22 +282,18 @@ def print_summary(summary: Mapping[str, Any]) -> None:
     if "rounds" in summary:
         shape = "" if summary["shape"] == "list" else f" ({summary['shape']})"
         echo(
-            f"mesh of {summary['hosts']} hosts, {_count(summary['pairs'], 'pair')}{shape}: "
-            f"{_count(summary['rounds'], 'round')} in a block, up to "
-            f"{_count(summary['at_once'], 'pair')} at once"
+            f"mesh of {summary['hosts']} hosts, {counted(summary['pairs'], 'pair')}{shape}: "
+            f"{counted(summary['rounds'], 'round')} in a block, up to "
+            f"{counted(summary['at_once'], 'pair')} at once"
         )
     kept = f" (drawn now; --set repeat.seed={summary['seed']} keeps it)"
     echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
     for skipped in summary["skipped"]:
         why = one_line(skipped["reason"])
-        echo(f"{_count(skipped['runs'], 'run')} of them skipped, {skipped['tool']}: {why}")
+        echo(f"{counted(skipped['runs'], 'run')} of them skipped, {skipped['tool']}: {why}")
     left = summary["runs"] + TRIALS * summary.get("searches", 0)
     left -= sum(skipped["runs"] for skipped in summary["skipped"])
     each = f"{summary['seconds'] / max(1, left):.3g} s a run"
     if "rounds" in summary and summary["replicates"]:
         each = f"{summary['seconds'] / summary['rounds'] / summary['replicates']:.3g} s a round"
     echo(f"about {lasting(summary['seconds'])}, {each}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAME = 16
 BAR = 10
-"""Characters of the experiment's name and of the bar."""
+"""Maximum width of the experiment's name, and width of the bar, in characters."""
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def live(name: str, console: Console, verbose: bool) -> Iterator[Callable[[Progr
 
 
 def line(progress: Progress) -> str:
-    """Return a text such as "7/18 done: 6 ok, 1 timeout, 0:00:14 left, last 4321 Mbit/s (tcp)"."""
+    """Return a text such as "7/18 done: 6 ok, 1 timeout, 0:00:14 left, last: 4321 Mbit/s (…)"."""
     parts = [
         f"{progress.done}/{progress.total} done: {tally(progress.outcomes)}",
         f"{_clock(progress.seconds_left)} left",

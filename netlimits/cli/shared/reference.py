@@ -1,4 +1,4 @@
-"""Reference of everything that can be written and read, from the program's own tables."""
+"""Reference of all keys, options, metrics and columns, made from the program's own tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from netlimits.settings import SETTINGS
 from netlimits.tools import TOOLS
 
 OF_AN_ENTRY = ("roles", schema.WHEN)
-"""The keys of an entry of `settings:` that are no settings."""
+"""The keys of an entry of `settings:` that are not settings."""
 
 ANY = "NAME"
 """Stands for a key that the reader chooses."""
@@ -47,7 +47,7 @@ def topics() -> list[str]:
 
 
 def described(name: str) -> list[Section]:
-    """Return the sections about a topic, or about everything of that name."""
+    """Return the sections about a topic, or about all that has this name. Raises InputError."""
     if name in _general():
         return list(_general()[name]())
     every = itertools.chain(_to_write(), _to_read())
@@ -63,7 +63,7 @@ def described(name: str) -> list[Section]:
 
 
 def listed() -> list[str]:
-    """Return the topics but for the names of metrics and columns, which are many."""
+    """Return the topics without the names of metrics and columns, which are many."""
     return list(dict.fromkeys([*_general(), *(name for name, _ in _to_write())]))
 
 
@@ -84,7 +84,7 @@ def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
     for setting in SETTINGS:
         yield setting.name, partial(_of_schema, setting.name, setting.schema)
     for tool in TOOLS:
-        yield tool.name, partial(_of_schema, tool.name, schema.measured(tool.schema))
+        yield tool.name, partial(_of_schema, tool.name, schema.with_common_options(tool.schema))
     for name, around in AROUND.items():
         yield name, partial(_of_schema, name, around)
     for kind in KINDS:
@@ -167,7 +167,7 @@ def _of_schema(name: str, part: Mapping[str, Any]) -> Section:
 def _options(
     part: Mapping[str, Any], prefix: str = "", above: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[str, ...]]:
-    """Yield every key below a part; of one nested in itself only those that differ."""
+    """Yield a row for each key below a part, but not for a key that is the same as one above."""
     above = part.get("properties", {}) if above is None else above
     for branch in part.get("anyOf", ()):
         yield from _options(branch, prefix, above)
@@ -236,7 +236,7 @@ def _text(part: Mapping[str, Any]) -> str:
 
 
 def _about(part: Mapping[str, Any], name: str = "") -> str:
-    """Return the title, where it is not only the name, and the description."""
+    """Return the title, unless it is the name, and the description."""
     title = part.get("title", name)
     return " ".join(part for part in ("" if title == name else f"{title}.", _text(part)) if part)
 
@@ -249,7 +249,7 @@ METRIC = ("name", "column of results.csv", "what it is", "unit", "better")
 def _metrics() -> Iterator[Section]:
     from netlimits import tools
 
-    prefixes = ", ".join(tools.OWN)
+    prefixes = ", ".join(tools.COLUMN_PREFIXES)
     about = f"A column with {prefixes} in front is that tool's own idea of the metric."
     yield Section("metrics", about, METRIC, tuple(map(_row, METRICS)))
     yield Section("the other columns of results.csv", "", NAMED, tuple(IDENTITY.items()))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 Needed = Callable[[Sequence[Mapping[str, Any]]], frozenset[str] | None]
-"""From an experiment's `report:` to the columns that it takes; None for all."""
+"""Function of an experiment's `report:` -> the columns needed, None for all."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Results:
     frame: pd.DataFrame
     campaign: Campaign | None = None
     parts: Sequence[tuple[str, Results]] = ()
-    """Several campaigns drawn together, by name; then `campaign` is none."""
+    """Several campaigns shown together, with their names; `campaign` is then None."""
 
     @property
     def narrow(self) -> bool:
@@ -59,7 +59,7 @@ class Results:
         )
 
     def with_highest_averages(self, window_s: float | None) -> pd.DataFrame:
-        """Return the runs with their highest averages; the reason, where these cannot be had."""
+        """Return the runs with their highest averages, or without them and why in `attrs`."""
         from netlimits.analysis import aggregate
 
         try:
@@ -88,7 +88,7 @@ class Results:
 
 @contextmanager
 def _loading() -> Iterator[None]:
-    """Disable garbage collection while modules load, and exempt what was loaded from it."""
+    """Disable garbage collection while modules load, and exempt loaded objects from it: faster."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()
     try:
@@ -98,7 +98,7 @@ def _loading() -> Iterator[None]:
         gc.enable()
 
 
-atexit.register(gc.freeze)  # nor is it taken apart, a module after another
+atexit.register(gc.freeze)  # the interpreter then ends without collecting each module
 
 
 @_loading()
@@ -170,7 +170,7 @@ def _limits(part: Results) -> Mapping[str, Any]:
 
 
 def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
-    """Return the first campaign's charts, a series for each campaign, each with its own limits."""
+    """Return the first campaign's chart entries, with a series and the limits of each campaign."""
     chart_entries = []
     for entry in parts[0][1].report:
         if "chart" not in entry or "series" not in KINDS[entry["chart"]].options:
@@ -183,7 +183,7 @@ def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
 
 
 def _differs(parts: Sequence[tuple[str, Results]], key: str) -> bool:
-    """Return True if the campaigns name different numbers (a column may differ by run anyway)."""
+    """Return True if all campaigns state this limit, and not all state the same."""
     values = [_limits(part).get(key) for _, part in parts]
     return None not in values and len(set(map(str, values))) > 1
 
@@ -194,7 +194,7 @@ Shown = TypeVar("Shown")
 def with_needed_columns(
     results: Results, show: Callable[[Results], tuple[Shown, list[DataError]]]
 ) -> tuple[Shown, list[DataError]]:
-    """Return what `show` makes of the results; read all their columns if some were missing."""
+    """Return `show` of the results; if it fails for lack of columns, read all and call it again."""
     try:
         shown, failed = show(results)
     except DataError:
@@ -218,7 +218,8 @@ def say(note: str) -> None:
     echo(f"netlimits: {note}", err=True)
 
 
-def end(failed: Sequence[DataError], what: str) -> None:
+def exit_if_failed(failed: Sequence[DataError], what: str) -> None:
+    """Print each error after `what`, and exit with status 1 if there is any."""
     for why in failed:
         say(f"{what}: {why}")
     if failed:
@@ -226,7 +227,7 @@ def end(failed: Sequence[DataError], what: str) -> None:
 
 
 def list_metrics(results: Results) -> None:
-    """Print the metrics that there are, and how many runs have each, in place of tables."""
+    """Print the available metrics, and how many runs have each."""
     from netlimits.analysis import frames
     from netlimits.cli.shared.lines import section_lines
     from netlimits.cli.shared.reference import Section

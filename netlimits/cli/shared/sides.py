@@ -18,7 +18,7 @@ Binding = Callable[[Sequence[str]], Mapping[str, Machine]]
 
 
 LARGE = 10_000
-"""Configurations from which on a plan is only counted and streamed."""
+"""A plan of more configurations is only counted and streamed, without findings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ against_options = options_of(
         "names",
         default="",
         metavar="NAMES",
-        help="What the sides are called; before,after if left out.",
+        help="Names of the sides; before,after if left out.",
     ),
 )
 """The options of a second side, which the command gets as one `against`."""

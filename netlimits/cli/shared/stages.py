@@ -39,21 +39,20 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 A_RUN = 2.5
-"""Seconds of a run of one second with settings, evidence and the tool's start, until one is
-timed."""
+"""Estimate for a run of one second with settings, evidence and the tool's start, in seconds."""
 BETWEEN = 0.3
 """Seconds between two runs, for the journal and the guards."""
 CLOSING = 8.0
-"""Seconds for what follows the last run: restoring hosts, verdicts, the report."""
+"""Seconds to reserve after the last run, to restore hosts, judge, and write the report."""
 STAGE = 6.0
-"""Seconds of a stage besides its runs: logins, a survey, claims, restoring."""
+"""Seconds of a stage in addition to its runs: logins, a survey, claims, restoring."""
 MOST_DOSES, FEWEST_BLOCKS, ENOUGH_BLOCKS, FIRST_BLOCKS = 6, 2, 4, 6
-"""Maximum number of doses of a workload. Numbers of blocks: the minimum; enough, below which there
-are fewer doses; and the first ones, after which only what is undecided gets more (`_extend`)."""
+"""Maximum number of doses of a workload, then numbers of blocks: the minimum; enough, without
+which fewer doses are run; and the first ones, after which only undecided doses get more."""
 SAFE = 0.75
-"""Share of the time left for the first blocks, by the time of undosed runs: doses take longer."""
+"""Share of the time left for which the first blocks are planned, since doses make runs longer."""
 LATE = 1.5
-"""Maximum time of the fewest blocks of one dose, over the time left; above it, no dose is made."""
+"""No dose is made if even the fewest blocks need more than this multiple of the planned time."""
 _LINE = re.compile(r"^\S+:\d+: ")
 """FILE:LINE of a finding in a generated experiment, which means nothing to the user."""
 
@@ -94,7 +93,7 @@ class Stages:
         return self._open(folder)
 
     def dose(self, observed: Campaign, folder: Path) -> Campaign | None:
-        """Run the doses of what an observation leaves open, in blocks; None without a dose."""
+        """Run doses of the resources that an observation leaves open; None if there is no dose."""
         refused: set[str] = set()
         while True:
             planned = self._fitting(observed, refused, folder)
@@ -118,7 +117,7 @@ class Stages:
         return self.budget.left > 2 * STAGE + self._a_run * workloads * (2 + 2 * ENOUGH_BLOCKS)
 
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
-        """Return the plan with as many doses as the budget has blocks for; None without a dose."""
+        """Return the plan with as many doses as fit the budget; None if no dose does."""
         from netlimits.limits import sequel
         from netlimits.limits.ladder import workloads
         from netlimits.limits.proof import INTERVENTION, NONE
@@ -201,7 +200,7 @@ class Stages:
         self._a_run = BETWEEN + seconds_of_a_run(campaign.records())
 
     def _left(self, seconds: float) -> float:
-        """Return the seconds until the answer: what the budget has, and what this stage needs."""
+        """Return the seconds until the answer: those of the budget, or of this stage if longer."""
         return max(seconds, self.budget.left + CLOSING)
 
     def _open(self, folder: Path) -> Campaign:
@@ -220,7 +219,7 @@ def seconds_of_a_run(records: Iterable[Record]) -> float:
 
 
 def _round_trip(observed: Campaign) -> float | None:
-    """Return the lowest round trip of any run, µs."""
+    """Return the lowest round trip of all runs in µs, None if unknown."""
     frame = observed.frame()
     columns = [name for name in frame.columns if name.endswith("_min_rtt_us")]
     least = frame[columns].min().min() if columns else None
@@ -228,7 +227,7 @@ def _round_trip(observed: Campaign) -> float | None:
 
 
 def _levels_of(plan: Plan, errors: Iterable[Finding]) -> set[str]:
-    """Return the changes whose settings have errors; an error of `sudo` affects all of its host."""
+    """Return the changes whose settings have errors; an error of `sudo` affects the whole host."""
     from netlimits.limits.proof import INTERVENTION
 
     places: dict[str, set[tuple[str, str]]] = {}

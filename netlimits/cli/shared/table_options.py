@@ -33,12 +33,12 @@ class TableOptions:
 
     @property
     def metrics(self) -> dict[str, str | Metric]:
-        """Column -> metric, of each `--metric COLUMN=METRIC`."""
+        """Column -> metric of the options `--metric COLUMN=METRIC`."""
         pairs = [text.rpartition("=") for text in self.metric if "=" in text]
         return {column.strip(): _metric(text.strip()) for column, _, text in pairs}
 
     def of(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the metrics to show: those named without a column, or else those of columns."""
+        """Return the metrics to show: those named, or without any those that have a column."""
         named = separated(None, None, tuple(text for text in self.metric if "=" not in text))
         mapped = (m if isinstance(m, str) else m.name for m in self.metrics.values())
         return (*names, *named) or tuple(mapped)
@@ -72,7 +72,7 @@ class TableOptions:
 
 
 def _metric(text: str) -> str | Metric:
-    """Parse METRIC, or NAME:UNIT:BETTER of a metric that netlimits does not have."""
+    """Parse METRIC, or NAME:UNIT:BETTER, which defines a metric."""
     name, *about = text.split(":")
     if not about:
         return name

@@ -17,28 +17,27 @@ from netlimits.experiment.mesh.waiting import RoundOrder
 from netlimits.experiment.mesh.workload import Job, Workload
 
 FEW = 64
-"""Free hosts up to which every `ready` looks for one that has waited too long."""
+"""Up to this many free hosts, every call of `ready` looks for hosts that have waited too long."""
 
 SCAN = 0.01
-"""Lengths of the longest run between two such looks, with more free hosts than FEW."""
+"""With more free hosts, the minimum time between two such looks, as a share of the longest run."""
 
 LOOK = 256
-"""Jobs of a host that are looked at, at most, for one that may overtake others."""
+"""Maximum number of a host's jobs that are searched for one to begin out of order."""
 
 HELD = 2
-"""Jobs that may begin which are held at most, for each that is looked at of each host: all hosts
-need a half."""
+"""Maximum number of jobs in memory that are not parked, per host and per job of its look-ahead
+(`_look`). Full queues of all hosts need 0.5, since a job is in the queues of two hosts."""
 
 PARKED = 8
-"""All jobs that are held at most, by the same measure, with those that wait for hosts that are
-away."""
+"""The same limit for all jobs in memory, including those parked for unreachable hosts."""
 
 
 class Dispatch:
     """Decides which of the `jobs` may begin, in their order as far as hosts are free.
 
     A host and a group are in one job at a time; at most `at_once` jobs run (0: no limit). Times are
-    seconds of any clock. Jobs are read as far as hosts need a choice, which bounds the memory.
+    seconds of any clock. To bound memory, only as many jobs are read as hosts need to choose from.
     """
 
     def __init__(
@@ -52,25 +51,26 @@ class Dispatch:
         self._load = load = workload or Workload(jobs, groups)
         self._stream = enumerate(jobs)
         self.jobs: dict[int, Job] = {}
-        """Those that were read and are not over."""
+        """Number -> job, for jobs that have been read and have not ended."""
         self._most = at_once or load.count
         self._queues: dict[str, deque[int]] = {host: deque() for host in load.jobs_of}
         self._left = {**load.seconds_of}  # seconds, of each host and group
         self._group = {host: load.group(host) for host in load.jobs_of}
         self._unread = {**load.jobs_of}
         self._free = set(self._queues)
-        self._touched = set(self._queues)  # since `ready` looked: their next job may begin now
-        self._parked: dict[str, list[int]] = {}  # host that is away -> jobs that wait for it
+        self._touched = set(self._queues)  # their queues changed since the last `ready`
+        self._parked: dict[str, list[int]] = {}  # unreachable host -> jobs that wait for it
         self._scanned = -math.inf
-        self._busy: dict[Hashable, float] = {}  # host or group -> when it will be free, about
+        self._busy: dict[Hashable, float] = {}  # host or group -> about when it will be free
         self._begun: dict[int, float] = {}
         self._order = RoundOrder(load, at_once)
         self._across_first = load.across >= load.bound() > 0
         most = max(load.jobs_of.values(), default=0)
         self._look = max(16, min(most, 2 * len(self._queues), LOOK))
-        self._short = set(self._queues)  # may have too few in their queues
+        self._short = set(self._queues)  # may have too few jobs in their queues
 
     def ready(self, now: float) -> list[int]:
+        """Return the numbers of the jobs to begin now, which count as begun."""
         self._read()
         begun: list[int] = []
         for number in self._next_in_order():
@@ -89,6 +89,7 @@ class Dispatch:
         return self._left.get(self._group[host], 0.0), self._left[host]
 
     def _able(self, hosts: Iterable[str]) -> Iterator[str]:
+        """Return the hosts that have jobs and whose group is free."""
         return (h for h in hosts if self._queues[h] and self._group[h] not in self._busy)
 
     def _next_in_order(self) -> list[int]:
@@ -98,6 +99,7 @@ class Dispatch:
         return sorted({self._queues[host][0] for host in self._able(looked_at)})
 
     def _late(self, now: float) -> frozenset[str]:
+        """Return the free hosts that need not wait any longer for the partner of their next job."""
         patience = self._order.patience()
         if patience < 0:
             return frozenset(self._able(self._free))
@@ -109,7 +111,10 @@ class Dispatch:
     def over(
         self, number: int, now: float, away: Collection[str] = (), *, repeat: bool = False
     ) -> None:
-        """Note that a job has ended; `repeat` puts it before all others of its hosts."""
+        """Note that a job has ended, and that the hosts `away` are unreachable.
+
+        `repeat` puts the job before all others of its hosts.
+        """
         began = self._begun.pop(number)
         for place in self._places(number):
             self._busy.pop(place, None)
@@ -127,6 +132,7 @@ class Dispatch:
             self._order.breaks()
 
     def hold(self, host: str) -> None:
+        """Begin no job of an unreachable host until `back` is called."""
         if host not in self._queues or host in self._parked:
             return
         self._order.breaks()
@@ -137,7 +143,7 @@ class Dispatch:
             self._unqueue(number)
 
     def back(self, host: str) -> None:
-        """Note that a host is there again; its waiting jobs keep their place in the order."""
+        """Note that a host is reachable again; its parked jobs keep their place in the order."""
         waited = self._parked.pop(host, None)
         if waited is None:
             return
@@ -175,7 +181,7 @@ class Dispatch:
         return tuple(self._queues)
 
     def _read(self) -> None:
-        """Read on, until each host that is there has enough to choose from."""
+        """Read jobs until each reachable host has enough to choose from."""
         while self._short and not self._is_full:
             host = next(iter(self._short))
             if self._is_short(host):
@@ -201,12 +207,12 @@ class Dispatch:
         if all(host in self._queues for host in job.hosts):
             self.jobs[number] = job
             self._queue(number)
-        else:  # one of them is gone
+        else:  # one of the hosts was removed
             for place in self._load.places(job):
                 self._left[place] -= job.seconds
 
     def _queue(self, number: int, *, first: bool = False) -> None:
-        """Put a job at the end of its hosts' queues, or first; set it aside if a host is away."""
+        """Put a job at the end (or start) of its hosts' queues, or park it for a lost host."""
         hosts = self.jobs[number].hosts
         if away := [host for host in hosts if host in self._parked]:
             self._parked[away[0]].append(number)
@@ -218,7 +224,7 @@ class Dispatch:
 
     def _unqueue(self, number: int) -> None:
         for host in self.jobs[number].hosts:
-            with suppress(KeyError, ValueError):  # the host is gone, or away
+            with suppress(KeyError, ValueError):  # the host was removed or is unreachable
                 self._queues[host].remove(number)
                 self._touched.add(host)
                 self._short.add(host)
@@ -258,10 +264,14 @@ class Dispatch:
         return max(waits)
 
     def _until(self, place: Hashable, now: float) -> float:
+        """Return about how many seconds a place stays busy.
+
+        An overdue job is expected to last as long again as it is overdue.
+        """
         return abs(self._busy.get(place, now) - now)
 
     def _overtake(self, host: str, late: frozenset[str], now: float) -> tuple[int, ...]:
-        """Begin a later job of a host with a partner that would wait as well, if there is one."""
+        """Begin a later job of a host whose partner would have to wait too, if there is one."""
         best: tuple[tuple[bool, tuple[float, float], int], int] | None = None
         for number in itertools.islice(self._queues[host], self._look):
             hosts = self.jobs[number].hosts
@@ -289,7 +299,10 @@ def makespan(
     at_once: int = 0,
     lengths: Sequence[float] | None = None,
 ) -> float:
-    """Seconds that the dispatch takes for all jobs, if they last as planned, or so long."""
+    """Simulate a dispatch and return the seconds that it takes for all jobs.
+
+    The jobs last as planned, or as long as `lengths` has them.
+    """
     dispatch = Dispatch(jobs, groups, at_once)
     ends: list[tuple[float, int]] = []
     now = 0.0

@@ -1,19 +1,20 @@
-"""How long runs really take, compared with others of about the same planned length."""
+"""The real lengths of runs, learned from runs of about the same planned length."""
 
 from __future__ import annotations
 
 import math
 
 ALIKE = 1.1
-"""Planned lengths that are at most so many times each other, about, are of one kind."""
+"""Runs whose planned lengths differ by less than about this factor are of one kind."""
 
 LEARNED = 100
-"""Runs over which it is learned, at least."""
+"""Minimum number of runs that the moving averages cover."""
 
 MOST = 0.5
-"""By how much of the mean a run counts at most that took longer: one may hang."""
+"""A run that is longer than the mean counts as at most this share longer, since it may hang."""
 
 LEAST = 1e-9
+"""Shortest length in seconds, which avoids a division by 0."""
 
 
 class Lengths:
@@ -22,8 +23,8 @@ class Lengths:
     def __init__(self, runs: int = LEARNED) -> None:
         self._runs = max(runs, LEARNED)
         self.count = 0
-        """Runs that ended."""
-        self._ratios: dict[int, tuple[int, float]] = {}  # kind -> how many, their mean
+        """Number of runs that ended."""
+        self._ratios: dict[int, tuple[int, float]] = {}  # kind -> number of runs, mean ratio
         self._compared, self._variance = 0, 0.0
 
     def add(self, planned: float, took: float) -> None:
@@ -47,7 +48,7 @@ class Lengths:
 
     @property
     def spread(self) -> float:
-        """The coefficient of variation of what runs of one kind took."""
+        """The coefficient of variation of the lengths of runs of one kind."""
         return math.sqrt(self._variance)
 
 

@@ -1,4 +1,4 @@
-"""A mesh: many hosts, of which two measure at a time, in `roles: {hosts: 40, pairs: all}`.
+"""A mesh: many hosts that measure in pairs, as in `roles: {hosts: 40, pairs: all}`.
 
 `sender` and `receiver` are factors, whose values are the hosts' names.
 """
@@ -50,12 +50,12 @@ SCHEMA: Mapping[str, Any] = {
     },
 }
 
-BOTH: Mapping[str, tuple[str, ...]] = {
+ENDS_OF_ROLE: Mapping[str, tuple[str, ...]] = {
     Mesh.SENDER: (Mesh.SENDER,),
     Mesh.RECEIVER: (Mesh.RECEIVER,),
     HOSTS: (Mesh.SENDER, Mesh.RECEIVER),
 }
-"""What may stand for roles in the rest of the file, and which ends of a pair are meant."""
+"""Role in the rest of a mesh's file -> the ends of a pair that it means."""
 
 
 def names(count: int) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ def names(count: int) -> tuple[str, ...]:
 
 
 def mesh(written: Mapping[str, Any]) -> Mesh:
-    """Return the mesh that `roles:` describes; what `faults` names is left out."""
+    """Return the mesh that `roles:` describes; pairs that `faults` reports are left out."""
     hosts, shape = names(written[HOSTS]), written.get("pairs", "all")
     if isinstance(shape, str):
         return Mesh(hosts, tuple(_shaped(hosts, shape)), shape)
@@ -73,15 +73,15 @@ def mesh(written: Mapping[str, Any]) -> Mesh:
 
 
 def _shaped(hosts: Sequence[str], shape: str) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a shape that has a name, sender first."""
+    """Yield the pairs of a named shape, sender first."""
     count = len(hosts)
     if shape == "ring":
-        yield from itertools.islice(zip(hosts, (*hosts[1:], hosts[0]), strict=True), count)
+        yield from zip(hosts, (*hosts[1:], hosts[0]), strict=True)
     elif shape == "bipartite":
         yield from itertools.product(hosts[: count // 2], hosts[count // 2 :])
     else:
         for a, b in itertools.combinations(range(count), 2):
-            # as on a clock's face: to whoever is less than half way round
+            # each sends to those less than half way round the circle: all send about as often
             first = 2 * (b - a) < count or (2 * (b - a) == count and a % 2 == 0)
             yield (hosts[a], hosts[b]) if first else (hosts[b], hosts[a])
 
@@ -107,7 +107,7 @@ def faults(written: Mapping[str, Any]) -> Iterator[tuple[str, *tuple[str | int, 
 
 
 def at(setup: Setup, values: Values) -> Setup:
-    """Return a setup with the pair's hosts in place of the ends that it names."""
+    """Return a setup with a pair's hosts in place of `sender` and `receiver`."""
     host = {end: str(values[end]) for end in (Mesh.SENDER, Mesh.RECEIVER)}
     around = setup.around
     if around.trace:
@@ -123,7 +123,7 @@ def at(setup: Setup, values: Values) -> Setup:
 
 
 def everywhere(setup: Setup, of: Mesh) -> Setup:
-    """Return a setup with all hosts of the mesh in place of an end, for the checks."""
+    """Return a setup with all senders and receivers in place of `sender` and `receiver`."""
     hosts = {
         Mesh.SENDER: tuple(dict.fromkeys(a for a, _ in of.pairs)),
         Mesh.RECEIVER: tuple(dict.fromkeys(b for _, b in of.pairs)),

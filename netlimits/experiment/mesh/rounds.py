@@ -1,7 +1,7 @@
 """Rounds: pairs that can measure at the same time, since no host is in two of them.
 
-All pairs of n hosts need n − 1 rounds if n is even (the circle method). Rounds are an order and no
-barrier, since a late run would delay its whole round.
+All pairs of n hosts need n − 1 rounds if n is even (the circle method). Rounds only set
+the order of runs: waiting for a round to end would let one late run delay all hosts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def shuffle(order: S, draw: Draw) -> S:
 
 
 def shuffled(items: Iterable[H], draw: Draw | None) -> list[H]:
-    """Return the items in a random order; without `draw` in their own."""
+    """Return the items in a random order, or in their own order without `draw`."""
     return shuffle(list(items), draw) if draw else list(items)
 
 
@@ -53,7 +53,10 @@ def matchings(
 
 
 def circle(hosts: Sequence[H]) -> Iterator[list[tuple[H, H]]]:
-    """Return all pairs in rounds: one host stays, the others rotate; of an odd number one rests."""
+    """Yield the rounds of all pairs: one host stays, the others rotate.
+
+    With an odd number of hosts, one of them rests in each round.
+    """
     still, *ring = [*hosts, None] if len(hosts) % 2 else list(hosts)
     turning = deque(ring)
     for _ in ring:
@@ -65,7 +68,7 @@ def circle(hosts: Sequence[H]) -> Iterator[list[tuple[H, H]]]:
 
 
 def _coloured(pairs: Sequence[tuple[Hashable, Hashable]], order: Iterable[int]) -> list[list[int]]:
-    """Return any pairs in rounds, by Kempe chains; bipartite ones in the fewest rounds (König)."""
+    """Return the rounds of any pairs by Kempe chains; for bipartite pairs the fewest (König)."""
     of: dict[Hashable, dict[int, int]] = defaultdict(dict)  # host -> round -> pair
     degree: dict[Hashable, int] = defaultdict(int)
     for pair in pairs:
@@ -74,7 +77,7 @@ def _coloured(pairs: Sequence[tuple[Hashable, Hashable]], order: Iterable[int]) 
     count = max(degree.values(), default=0)
     for number in order:
         a, b = pairs[number]
-        while (chosen := _common(of, a, b, count)) is None:
+        while (chosen := _free_at_both(of, a, b, count)) is None:
             if not _freed(of, pairs, a, b, count):
                 count += 1
         of[a][chosen] = of[b][chosen] = number
@@ -84,7 +87,7 @@ def _coloured(pairs: Sequence[tuple[Hashable, Hashable]], order: Iterable[int]) 
     return [chosen for chosen in rounds if chosen]
 
 
-def _common(
+def _free_at_both(
     of: Mapping[Hashable, Mapping[int, int]], a: Hashable, b: Hashable, count: int
 ) -> int | None:
     return next((r for r in range(count) if r not in of[a] and r not in of[b]), None)

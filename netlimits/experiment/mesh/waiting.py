@@ -1,6 +1,6 @@
 """How long a host waits for the partner of its next run, before it takes another run.
 
-As long as runs of a round take about the same time, any other run would break the rounds to come.
+If the runs of a round take about the same time, a run out of order would break the next rounds.
 """
 
 from __future__ import annotations
@@ -10,41 +10,40 @@ import math
 from netlimits.experiment.mesh.lengths import Lengths
 from netlimits.experiment.mesh.workload import Workload
 
-# ALIKE, FEW_ALIKE and ALL_ALIKE are what was best in simulations of 6 to 200 hosts with 5 to 800
-# runs each. The longer an order is kept, the more waiting adds up; and the more runs and hosts
-# there are, the less is lost where it is left: few hosts find no partners out of order, and have a
-# ragged end.
+# ALIKE, FEW_ALIKE and ALL_ALIKE were the best values in simulations of 6 to 200 hosts with 5 to 800
+# runs each. Keeping the order costs more waiting the more runs there are. Leaving it costs less the
+# more runs and hosts there are: few hosts find no partners out of order, and do not end together.
 
 ALIKE = 2.2
-"""Coefficient of variation up to which runs of a round count as of one length, divided by the root
-of a host's runs and by the cube root of the number of hosts. Half of it for an odd number of hosts,
-of which one more is free, and where rounds are broken."""
+"""Runs of a round count as equally long up to a coefficient of variation: this value divided by the
+square root of a host's runs and by the cube root of the number of hosts. It is halved for an odd
+number of hosts, one of which is always free, and again if rounds are broken."""
 
 FEW_ALIKE = 0.7
-"""The least that this coefficient is, divided by the number of hosts."""
+"""This value divided by the number of hosts is a lower limit of that coefficient."""
 
 ALL_ALIKE = 0.025
-"""The least that it is for any number of hosts and runs."""
+"""Lower limit of the coefficient for any number of hosts and runs."""
 
 CLOSE = 0.05
-"""Share of the bound by which all runs in their order may exceed it, where rounds are whole. A mesh
-that is resumed has no whole rounds left, and groups have none."""
+"""Rounds count as whole if all runs in order take at most this share longer than the lower bound of
+any schedule. A mesh that is resumed has no whole rounds left, and one with groups has none."""
 
 WORTH = 0.2
-"""The same share up to which an order is worth keeping."""
+"""Keeping the order is worthwhile up to this share above that bound."""
 
 WHOLE = 3.0
-"""How long a free host waits where rounds are whole, in lengths of the longest run."""
+"""How long a free host waits if rounds are whole, in lengths of the longest run."""
 
 BROKEN = 0.3
-"""How long it waits where rounds are broken, in the same lengths."""
+"""How long a free host waits if rounds are broken, in lengths of the longest run."""
 
 FIRST = 8
-"""Runs after which the spread of lengths is heeded."""
+"""Number of runs after which the measured spread of lengths counts."""
 
 
 class RoundOrder:
-    """The order of rounds of a workload, of which `at_once` pairs may run at a time."""
+    """Decides how long hosts wait to keep the order of rounds; `at_once` pairs run at a time."""
 
     def __init__(self, load: Workload, at_once: int = 0) -> None:
         self._load = load
@@ -58,10 +57,11 @@ class RoundOrder:
         self._alike = alike / (1 + hosts % 2)
 
     def breaks(self) -> None:
+        """Note that runs left the order of the rounds."""
         self._in_rounds = False
 
     def patience(self) -> float:
-        """Seconds that a free host waits for its next partner; below 0 where that is no use."""
+        """Return the seconds that a free host waits for its next partner, -inf if it is no use."""
         if not self._is_worth_it or self._is_uneven:
             self.breaks()
             return -math.inf

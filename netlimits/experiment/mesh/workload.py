@@ -1,4 +1,4 @@
-"""The runs of a mesh as a dispatch sees them, their sums, and the time that they need."""
+"""The runs of a mesh as jobs of a dispatch, their totals, and lower bounds of their time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Job(NamedTuple):
 
 
 class Workload:
-    """Sums over all jobs, so that a dispatch knows what it has not read yet."""
+    """Totals of all jobs, so that a dispatch need not read them all at once."""
 
     def __init__(self, jobs: Iterable[Job], groups: Mapping[str, str] | None = None) -> None:
         self.groups = groups or {}
@@ -29,7 +29,9 @@ class Workload:
         self.jobs_of: defaultdict[str, int] = defaultdict(int)
         self.seconds_of: defaultdict[Hashable, float] = defaultdict(float)
         self._fewest: float = math.inf
-        self._ends: defaultdict[Hashable, float] = defaultdict(float)  # of a place's jobs so far
+        self._ends: defaultdict[Hashable, float] = defaultdict(
+            float
+        )  # place -> when its jobs so far end, in order
         self._across = 0.0  # seconds of jobs that go through two groups
         self._squares = 0.0
         jobs, counted = itertools.tee(jobs)
@@ -57,11 +59,12 @@ class Workload:
                 self._ends[place] = end
 
     def places(self, job: Job) -> tuple[Hashable, ...]:
+        """Return the places that a job occupies: its hosts and their groups."""
         through = {self.group(host) for host in job.hosts} - {None} if self.groups else ()
         return (*job.hosts, *through) if through else job.hosts
 
     def group(self, host: str) -> Hashable | None:
-        """Return the group that a host's runs go through, as a place."""
+        """Return the place of the group that a host's runs go through, None without a group."""
         name = self.groups.get(host)
         return ("group", name) if name else None
 
@@ -72,21 +75,24 @@ class Workload:
 
     @property
     def in_order(self) -> float:
-        """Seconds that all jobs take where each place keeps to their order."""
+        """Seconds that all jobs take if each place runs its jobs in order."""
         return max(self._ends.values(), default=0.0)
 
     @property
     def across(self) -> float:
-        """Seconds that the jobs of two groups take at least: each keeps two of all busy."""
+        """Minimum seconds of the jobs between groups, each of which occupies two groups."""
         groups = sum(isinstance(place, tuple) for place in self.seconds_of)
         return self._across / max(1, groups // 2)
 
     def bound(self, at_once: int = 0) -> float:
-        """Seconds that no schedule can beat: the busiest place's, and all by turns of so many."""
+        """Return a lower bound of the seconds that all jobs take, `at_once` jobs at a time.
+
+        The busiest place, and the limit on jobs at a time, each give a bound.
+        """
         most = min(at_once or math.inf, max(1, len(self.jobs_of) // self._fewest))
         return max(self.total / most, self.across, *self.seconds_of.values(), 0.0)
 
 
 def bound(jobs: Iterable[Job], groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
-    """Seconds that no schedule can beat: the busiest host's, the busiest group's, all by turns."""
+    """Return a lower bound of the seconds that the jobs take (see `Workload.bound`)."""
     return Workload(jobs, groups).bound(at_once)

@@ -13,16 +13,17 @@ from netlimits.model import Scalar, Search
 from netlimits.model.searches import LOAD, MISSED, OF, TRIALS, WHY
 
 ORDERS = ("blocked", "listed")
-"""The orders that searches can be in."""
+"""The orders of runs that a search allows."""
 
 _MICROSECONDS = {"us": 1.0, "ms": 1e3, "s": 1e6}
 _THROUGHPUT = "throughput_mbps"
 
 LATE = 0.01
-"""Seconds by which a busy host may count too long."""
+"""Seconds by which a busy host may end its measurement too late."""
 
 
 def limits(options: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the lowest and the highest load."""
     return _load(options["from"]), _load(options["to"])
 
 
@@ -47,10 +48,10 @@ def read(options: Mapping[str, Any], load: int) -> Search:
 def judged(
     search: Search, asked_mbps: float | None, figures: Mapping[str, Scalar]
 ) -> dict[str, Scalar]:
-    """Return the columns that say whether a trial was within bounds, and what it missed most.
+    """Return the columns of a trial: by how much it missed its worst bound, and which one.
 
-    What was asked for (`asked_mbps`) has to arrive; otherwise a queue grows and a longer trial
-    would lose data. iperf3's own loss counts only gaps; the rest was in flight at the end.
+    The requested rate (`asked_mbps`) must arrive; otherwise a queue grows, and a longer trial would
+    lose data. iperf3's own loss is preferred: it does not count data in flight at the end.
     """
     missed, why = max(_misses(search, asked_mbps, figures), default=(0.0, ""))
     return {
@@ -76,7 +77,7 @@ def lacking(search: Search, figures: Mapping[str, Scalar]) -> list[str]:
 def _misses(
     search: Search, asked_mbps: float | None, figures: Mapping[str, Scalar]
 ) -> Iterator[tuple[float, str]]:
-    """Yield each bound that a trial exceeded: by which share, and a sentence."""
+    """Yield the share by which a trial missed a bound, and a sentence, for each missed bound."""
     allowed = search.loss_pct or 0.0
     own = _figure(figures, metric("iperf3_loss").column)
     loss = _figure(figures, metric("loss").column) if own is None else own
@@ -102,6 +103,7 @@ def _figure(figures: Mapping[str, Scalar], column: str) -> float | None:
 
 
 def _load(written: int | str) -> int:
+    """Return a load as a number; the suffixes K, M and G are powers of 1000."""
     text = str(written).lower()
     number = text.rstrip("kmg")
     return round(float(number) * 1000.0 ** ("kmg".find(text[len(number) :] or "-") + 1))

@@ -1,7 +1,7 @@
 """The next load of a search, chosen by FD.io's MLRsearch (draft-ietf-bmwg-mlrsearch).
 
-MLRsearch calls a function that measures. It is called anew after each trial, with a function that
-returns the results so far: so a search is a function of its trials, and can be resumed.
+MLRsearch calls a function that measures. Here it starts from the beginning after each trial, with a
+function that returns the results so far. So a search depends on its trials only, and can resume.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from netlimits.model import Search
 from netlimits.model.searches import Bounds, SearchTrial, bounds
 
 _PACKETS = 10**9
-"""Packets of a trial for MLRsearch, which takes whole numbers: shares are exact to this many."""
+"""Packets of a trial as given to MLRsearch, which takes whole numbers: the precision of shares."""
 
 PRECEDING = 1
-"""Coarser searches before the last one. Two took a trial more behind 60 simulated caps."""
+"""Coarser searches before the last one. With two, simulated searches took one more trial."""
 
 _FOREVER = 1e9
-"""Seconds that a search may take for MLRsearch, whose clock knows nothing of an interruption."""
+"""MLRsearch's time limit in seconds: no limit, since its clock would also count interruptions."""
 
 
 class _Next(Exception):
-    """The load of a trial that was not measured yet."""
+    """Leaves MLRsearch with the load of a trial that has not been measured yet."""
 
     def __init__(self, load: int) -> None:
         super().__init__(load)
@@ -51,8 +51,8 @@ def advance(search: Search, trials: Sequence[SearchTrial]) -> int | Bounds:
                 raise _Next(load)
             if trial.load != load:
                 raise ArchiveError(
-                    f"a trial was at {trial.load:g} where the search asks for {load}: another "
-                    "version made it; start a new campaign"
+                    f"the archive has a trial at {trial.load:g}, but the search needs {load} next: "
+                    "another version measured it; start a new campaign"
                 )
             return MeasurementResult(
                 intended_duration=intended_duration,

@@ -15,7 +15,7 @@ from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.validation.salvage import Salvage
 from netlimits.metrics import IDENTITY, METRICS, Metric, metric, names, tools_own
-from netlimits.tools import OWN
+from netlimits.tools import COLUMN_PREFIXES
 
 RESERVED = (
     frozenset(
@@ -24,7 +24,7 @@ RESERVED = (
     | {m.column for m in METRICS}
     | {*IDENTITY, "paced_by"}
 )
-"""Columns of a campaign's results, which no factor may be called."""
+"""Columns of a campaign's results, which no factor may have as its name."""
 
 
 class Names:
@@ -36,7 +36,7 @@ class Names:
         """Factors, zipped factors and derived values of the file."""
         self.defined: set[str] = set()
         self.unknown: list[str] = []
-        """Names that refer to nothing: slips of the pen for one of the known, perhaps."""
+        """Names that refer to nothing, perhaps misspelt; "" for a reference that cannot be read."""
 
     def fault(self, problem: str, *key: str | int) -> None:
         self.errors.append(self.where.error(problem, *key))
@@ -47,15 +47,15 @@ class Names:
             or name in expressions.CONSTANTS
             or keyword.iskeyword(name)
         ):
-            self.fault(f"{name} means something in expressions; choose another name", *key)
-        elif name in RESERVED or name.startswith(OWN) or tools_own([name]):
+            self.fault(f"{name} has a meaning in expressions; choose another name", *key)
+        elif name in RESERVED or name.startswith(COLUMN_PREFIXES) or tools_own([name]):
             self.fault(f"{name} is a column of the results; choose another name", *key)
         elif name in self.defined:
             self.fault(f"{name} is the name of another factor already", *key)
         self.defined.add(name)
 
-    def once(self, rows: Iterable[Any], key: KeyPath) -> None:
-        """Keep an error for each row that is there twice; 1, 1.0, true and "1" are four values."""
+    def unique(self, rows: Iterable[Any], key: KeyPath) -> None:
+        """Add an error for each duplicate row; 1, 1.0, true and "1" are four values."""
         seen: dict[Any, int] = {}
         for number, row in enumerate(rows):
             parts = row if isinstance(row, tuple) else (row,)
@@ -79,7 +79,7 @@ class Names:
         return self.salvaged.any_name or name in self.salvaged.brought
 
     def expression(self, written: Any, key: KeyPath, known: Iterable[str]) -> Expression | None:
-        """Return the expression at a key, over known names; None where it is none."""
+        """Return the expression at a key, None if it is invalid; add an error for unknown names."""
         try:
             expression = expressions.compile(templates.written(written))
         except InputError as error:
@@ -91,8 +91,8 @@ class Names:
             self.no_factor(name, known, *key)
         return expression
 
-    def shown(self, name: str, chart: str, data: Mapping[str, Any], *key: str | int) -> None:
-        """Keep an error for a metric that runs of `data` cannot have, or an unknown panel."""
+    def check_metric(self, name: str, chart: str, data: Mapping[str, Any], *key: str | int) -> None:
+        """Add an error for a metric that runs of `data` cannot have, or an unknown panel."""
         panels = KINDS[chart].panels if chart in KINDS else ()
         if panels:
             if name not in panels:
@@ -104,7 +104,7 @@ class Names:
             self.fault(str(error), *key)
 
     def lookups(self, options: Any, key: KeyPath) -> None:
-        """Keep an error for each `${…}` that refers to nothing."""
+        """Add an error for each `${…}` that refers to nothing."""
         for place, text in templates.leaves(options):
             try:
                 used = templates.names(text)
@@ -125,7 +125,8 @@ class Names:
 
 
 def refuse_own(metric: Metric, name: str, data: Mapping[str, Any]) -> None:
-    prefix = next((own for own in OWN if metric.name.startswith(own)), "")
+    """Raise InputError if the metric is a tool's own figure that runs of `data` cannot have."""
+    prefix = next((own for own in COLUMN_PREFIXES if metric.name.startswith(own)), "")
     if not prefix:
         return
     tool, bare = prefix.rstrip("_"), metric.name.removeprefix(prefix)
@@ -141,7 +142,7 @@ def refuse_own(metric: Metric, name: str, data: Mapping[str, Any]) -> None:
 
 
 def _clients(data: Mapping[str, Any]) -> int:
-    """Return how many clients measure at the same time in every configuration, at least."""
+    """Return the minimum number of clients that measure at once in every configuration."""
     streams, roles = data.get("streams", 1), data.get("roles")
     last = roles[-1] if isinstance(roles, list) and roles else {}
     servers = next(iter(last.values()), 1) if isinstance(last, dict) else 1

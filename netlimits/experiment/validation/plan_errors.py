@@ -25,7 +25,7 @@ from netlimits.model import Experiment, Scalar
 Lists = Mapping[str, tuple[Scalar, ...]]
 _FACTORS: list[KeyPath] = [("factors",)]
 _ANY = -1
-"""In place of a condition's number: there may be conditions that nobody can read."""
+"""Stands for a condition's number if an unreadable part of the file may contain conditions."""
 
 
 def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[DocumentError]:
@@ -47,12 +47,12 @@ def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[Docum
         certain = sure + rest.later_errors(configurations)
         keys = {error.steps for error in certain}
         more = _remains(experiment, [error.steps for error in known if error.steps], whole=False)
-        return certain + [error for error in more.of_what_stays() if error.steps not in keys]
+        return certain + [error for error in more.option_errors() if error.steps not in keys]
 
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """The experiment without the parts that the `cuts` concern."""
+    """The experiment without the parts at the keys in `cuts`."""
 
     experiment: Experiment
     cuts: Sequence[KeyPath]
@@ -61,11 +61,12 @@ class Remains:
     conditions: Mapping[int, str]
 
     def later_errors(self, configurations: Configurations) -> list[DocumentError]:
+        """Return the certain errors in conditions, replicates and options."""
         wrong = [*configurations.errors]
         if self.broken and sum(configurations.removed) == configurations.product:
-            wrong = []  # which condition is the last to remove something, nobody knows
+            wrong = []  # unknown which condition removes the last configuration
         try:
-            replicates.own(self.experiment, configurations)
+            replicates.per_configuration(self.experiment, configurations)
         except DocumentError as error:
             wrong += error.errors
         wrong = [error for error in wrong if error.steps[0] == "exclude" or not self.broken]
@@ -73,7 +74,7 @@ class Remains:
         options = Setups(self.experiment, configurations).errors(stays)
         return [error for error in (*wrong, *options) if self.is_sure(error, expanded=True)]
 
-    def of_what_stays(self) -> list[DocumentError]:
+    def option_errors(self) -> list[DocumentError]:
         """Return the errors in options of configurations that no unknown condition can remove."""
         if not self.broken or _ANY in self.broken:
             return []
@@ -142,7 +143,7 @@ def _remains(
     bad = {int(cut[1]) for cut in cuts if cut[0] == "exclude" and cut[1:]}
     bad |= {number for number, text in enumerate(experiment.exclude) if _names(text) - known}
     broken = bad | {_ANY for cut in cuts if cut[0] not in sections or cut == ("exclude",)}
-    if whole and partial and broken and not unsure:  # the missing values may be all that it leaves
+    if whole and partial and broken and not unsure:  # perhaps it leaves only the missing values
         return _remains(experiment, cuts, frozenset(partial))
     added = min((int(cut[1]) for cut in cuts if cut[0] == "include" and cut[1:]), default=None)
     count = len(experiment.factors)
@@ -175,7 +176,7 @@ def _remains(
 
 
 def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> Lists:
-    """Return the rows of lists that no cut is about; none where one is about a list as a whole."""
+    """Return the rows of lists without those in cuts; no rows if a whole list is cut."""
     gone = set()
     for place in places:
         for cut in cuts:
@@ -196,7 +197,7 @@ def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> L
 def _options(
     experiment: Experiment, known: set[str], cuts: Iterable[KeyPath]
 ) -> tuple[dict[str, Any], list[KeyPath]]:
-    """Return the options that use only known names and no cut, and the further cuts."""
+    """Return the options without cuts and without unknown names, and the keys of the latter."""
     settings: dict[int, dict[str, Any]] = {}
     for use in experiment.settings:
         settings.setdefault(use.entry, {})[use.name] = use.options

@@ -33,6 +33,6 @@ def check(names: Names, data: Mapping[str, Any], groups: Mapping[str, tuple[str,
             problem = f"{role} does not measure; profile {' or '.join(ends(groups))}"
             names.fault(problem, PROFILE, "roles", index)
     if "search" in data:
-        names.fault("is not for a search, whose runs follow from one another", PROFILE)
+        names.fault("cannot be used with a search, whose trials depend on each other", PROFILE)
     if data.get("repeat", {}).get("order") == "coin-flips":
-        names.fault("needs blocks, which coin-flips has not; take order: blocked", PROFILE)
+        names.fault("needs blocks, which coin-flips does not have; use order: blocked", PROFILE)

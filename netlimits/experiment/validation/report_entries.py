@@ -30,7 +30,7 @@ def entries(
             yield {"table": entry}
             continue
         for place, name in _named(entry, "of"):
-            names.shown(name, entry.get("chart", ""), data, *key, *place)
+            names.check_metric(name, entry.get("chart", ""), data, *key, *place)
         for part in FACTORS:
             for place, name in _named(entry, part):
                 if name not in (*names.known, SIDE):

@@ -1,4 +1,4 @@
-"""The part of an experiment's data that is left without the parts of invalid shape."""
+"""An experiment's data without its parts of invalid shape, so that the rest can be checked."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from netlimits.experiment.violations import MISSPELT
 _NAMES = ("factors", "zip", "derive")
 _LISTS = ("exclude", "include", "settings", "report")
 _WRONG = float("nan")
-"""In place of a value that cannot be: it equals nothing."""
+"""Replaces an invalid value; as a NaN, it equals nothing."""
 MORE = float("nan")
-"""Behind a value that stands alone where a list should: there may be more of them."""
+"""Follows a single value that stands in place of a list: more values may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +34,24 @@ class Salvage:
     names: tuple[str, ...]  # factors and derived values of the whole file, in order
     factors: tuple[str, ...]
     brought: frozenset[str]  # names that removed parts may have defined
-    used: frozenset[str]  # and those that they used
+    used: frozenset[str]  # words in the removed parts, which may be used names
     any_name: bool
-    lacking: frozenset[KeyPath] = frozenset()  # sections that stay, and lack a key
+    lacking: frozenset[KeyPath] = frozenset()  # sections that are kept although a key is missing
 
     def follows(self, error: DocumentError) -> bool:
-        """Return True if an error may follow from a cut: it concerns what is in or around it."""
+        """Return True if an error may follow from a cut: its key is in the cut or contains it."""
         with_content = [cut for cut in self.cuts if cut not in self.lacking]
         return error.steps in self.lacking or follows(error, with_content)
 
 
 def follows(error: DocumentError, cuts: Iterable[KeyPath]) -> bool:
-    """Return True if an error concerns what is in one of the cuts or around it."""
+    """Return True if an error's key is in one of the cuts or contains one."""
     steps = error.steps
     return any(cut[: len(steps)] == steps[: len(cut)] for cut in cuts)
 
 
 def words(data: Any) -> Iterator[str]:
+    """Yield all words in keys and texts, each of which may be a name."""
     if isinstance(data, dict):
         for key, inner in data.items():
             yield from words(key)
@@ -97,7 +98,7 @@ def _under(mapping: Mapping[str, Any], name: str, meant: str) -> dict[str, Any]:
 
 
 def _moved(where: Source, place: KeyPath, new: KeyPath) -> Source:
-    """Return where keys stand, with those at and below a place found under another one."""
+    """Return the source, with the lines of `place` and of the keys in it moved to `new`."""
     count = len(place)
     lines = {
         (*new, *key[count:]) if key[:count] == place else key: line
@@ -109,6 +110,10 @@ def _moved(where: Source, place: KeyPath, new: KeyPath) -> Source:
 def salvage(
     data: Mapping[str, Any], errors: Iterable[DocumentError], lost: Iterable[Any] = ()
 ) -> Salvage:
+    """Return the data without the parts that errors concern.
+
+    `lost` are the earlier values of duplicate keys, which may have defined names.
+    """
     left: dict[str, Any] = copy.deepcopy(dict(data))
     sections = schema.structure()["properties"]
     cuts = tuple(dict.fromkeys(error.steps for error in errors if error.steps))
@@ -125,7 +130,7 @@ def salvage(
             any_name |= section not in _NAMES and flat  # it may be meant for factors
         if section in AROUND and not inner and isinstance(part, dict):
             lacking.add(cut)
-            continue  # it lacks something, and the rest may be looked at
+            continue  # a key is missing; the others can be checked
         fine = section in (*_NAMES, *_LISTS, "measure", *AROUND)
         if not fine or not inner or not _cut(section, left.get(section), inner):
             left.pop(section, None)
@@ -154,7 +159,7 @@ def _at(data: Any, cut: KeyPath) -> Any:
 
 
 def _names_of(data: Mapping[str, Any], sections: Iterable[str]) -> Iterator[str]:
-    """Yield the names that sections would bring, whatever is wrong with these."""
+    """Yield the names that sections define, even if the sections have errors."""
     for section in sections:
         block = data.get(section)
         for group in block if isinstance(block, list) else [block]:
@@ -162,7 +167,7 @@ def _names_of(data: Mapping[str, Any], sections: Iterable[str]) -> Iterator[str]
 
 
 def _cut(section: str, part: Any, cut: KeyPath) -> bool:
-    """Take what a fault is about out of a section; return False if the section has to go."""
+    """Remove the part at `cut` from a section; return False if all of it must be removed."""
     listed = section in _LISTS or (section == "zip" and isinstance(part, list))
     if section not in AROUND and not isinstance(part, list if listed else dict):
         return False
@@ -177,8 +182,8 @@ def _cut(section: str, part: Any, cut: KeyPath) -> bool:
     if section in _NAMES:
         _cut_values(part, cut, may_be_value=section == "factors")
     elif section != "measure" or len(cut) > 1 or not isinstance(part.get(cut[0]), dict):
-        cut_option(part, cut)  # what an unknown tool looks up is looked at
-    if section == "settings":  # an entry without roles sets nothing, and is about no name
+        cut_option(part, cut)  # the lookups of an unknown tool are checked
+    if section == "settings":  # without roles, the entry has no effect
         part.setdefault("roles", [])
     return True
 
@@ -202,7 +207,7 @@ def _is_name(name: Any) -> bool:
 
 
 def cut_option(options: Any, cut: KeyPath) -> None:
-    """Take out the innermost key on the way to a fault."""
+    """Remove the innermost mapping key on the path to an error."""
     steps = list(cut)
     while steps and not isinstance(steps[-1], str):
         steps.pop()
@@ -214,4 +219,4 @@ def cut_option(options: Any, cut: KeyPath) -> None:
             options = options[step]
         del options[last]
     except (KeyError, IndexError, TypeError):
-        pass  # another cut took it along
+        pass  # another cut has removed it

@@ -1,4 +1,4 @@
-"""Builds an Experiment from data of valid shape, checking what its names refer to."""
+"""The meaning of an experiment file of valid shape: its names, roles, lists and tools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from netlimits.experiment.validation import profiles, report_entries
 from netlimits.experiment.validation.names import Names
 from netlimits.experiment.validation.salvage import Salvage
 from netlimits.model import Experiment, Mesh, Repeat, Scalar, SettingUse, Values
-from netlimits.tools import PROGRAMS
+from netlimits.tools import PROGRAM_OPTIONS
 
 Lists = Mapping[str, tuple[Scalar, ...]]
 Groups = Mapping[str, tuple[str, ...]]
@@ -54,7 +54,7 @@ class Reader:
         derive = self.derive()
         exclude = tuple(self.exclude())
         groups = {pairs.HOSTS: self.mesh.hosts} if self.mesh else self.groups()
-        ends = pairs.BOTH if self.mesh else groups
+        ends = pairs.ENDS_OF_ROLE if self.mesh else groups
         measure = self.measure(given)
         return Experiment(
             name=self.data.get("experiment", ""),
@@ -89,7 +89,7 @@ class Reader:
         for name in (Mesh.SENDER, Mesh.RECEIVER):
             self.names.define(name, ("roles",))
         if "include" in self.data:
-            problem = "gives no pair: leave it out of a mesh, and list its `pairs`"
+            problem = "has no pair of hosts: a mesh takes no `include`; list its `pairs`"
             self.names.fault(problem, "include")
         senders, receivers = zip(*self.mesh.pairs, strict=True) if self.mesh.pairs else ((), ())
         yield {Mesh.SENDER: senders, Mesh.RECEIVER: receivers}
@@ -101,7 +101,7 @@ class Reader:
             return {}
         for name in ("of", "from", "to"):
             if templates.is_template(options[name]):
-                self.names.fault("must be a value: all searches have it", "search", name)
+                self.names.fault("must be a value, the same for all searches", "search", name)
                 return {}
         self.names.define(options["of"], ("search", "of"))
         low, high = search.limits(options)
@@ -113,10 +113,10 @@ class Reader:
         if self.mesh:
             self.names.fault("is for one pair of hosts, not for a mesh", "search")
         if "include" in self.data:
-            self.names.fault("gives no load: leave it out of a search", "include")
+            self.names.fault("has no load: a search takes no `include`", "include")
         if (order := self.data.get("repeat", {}).get("order", "blocked")) not in search.ORDERS:
             self.names.fault(
-                f"a search is as a whole in one place of the order, and {order} has none; take "
+                f"the trials of a search run one after the other, unlike {order}; use "
                 f"{' or '.join(search.ORDERS)}",
                 *("repeat", "order"),
             )
@@ -124,7 +124,7 @@ class Reader:
 
     def values(self, values: list[Scalar], key: KeyPath) -> tuple[Scalar, ...]:
         self.names.define(str(key[-1]), key)
-        self.names.once(values, key)
+        self.names.unique(values, key)
         return tuple(values)
 
     def zips(self) -> Iterator[Lists]:
@@ -150,7 +150,7 @@ class Reader:
                     )
             complete = all(cut[:-1] != key for cut in self.salvaged.cuts)
             if equal and complete:
-                self.names.once(zip(*group.values(), strict=True), (*key, first))
+                self.names.unique(zip(*group.values(), strict=True), (*key, first))
             yield {name: tuple(values) for name, values in group.items()}
 
     def derive(self) -> dict[str, str]:
@@ -214,11 +214,11 @@ class Reader:
                 self.names.fault(
                     f"no role is called {role}{did_you_mean(role, groups)}", *key, index
                 )
-        self.names.once(roles, key)
+        self.names.unique(roles, key)
         return tuple(member for role in roles for member in groups.get(role, ()))
 
     def around(self, groups: Groups) -> dict[str, Any]:
-        """Return the options of what goes on around the tool, with a trace's roles as players."""
+        """Return the keys of AROUND, with machines as the roles of `trace` and `profile`."""
         parts = {name: self.data[name] for name in AROUND if name in self.data}
         for name, written in parts.items():
             self.names.lookups(written, (name,))
@@ -263,7 +263,7 @@ class Reader:
             if templates.is_template(policy):
                 problem = f"must be fail or skip, not {policy}: one answer for all configurations"
                 self.names.fault(problem, "measure", name, schema.IF_MISSING)
-            for option in PROGRAMS:
+            for option in PROGRAM_OPTIONS:
                 if templates.is_template(options.get(option)):
                     problem = (
                         f"must be a path, not {options[option]}: one program for all "
@@ -275,7 +275,7 @@ class Reader:
         given = self.sure(given)
         if "tool" not in given:
             if "tool" in self.data.get("derive", {}):
-                self.names.fault("chooses what measures: make it a factor", "derive", "tool")
+                self.names.fault("chooses the tool; make it a factor", "derive", "tool")
             elif (
                 len(tools) > 1 and "tool" not in self.names.known and not self.names.may_be("tool")
             ):
@@ -316,7 +316,7 @@ class Reader:
         block: dict[str, Any] = self.data.get("repeat", {})
         order = block.get("order", "blocked")
         if order == "coin-flips" and self.mesh:
-            problem = "has no rounds, in which a mesh's hosts measure; take blocked"
+            problem = "has no rounds, which a mesh needs; use blocked"
             self.names.fault(problem, "repeat", "order")
         if order == "coin-flips":
             if "replicates" in block:
@@ -326,9 +326,9 @@ class Reader:
                     *("repeat", "replicates"),
                 )
             elif "runs" not in block:
-                self.names.fault("coin-flips needs `runs`: how many", "repeat")
+                self.names.fault("coin-flips needs `runs`, the number of runs", "repeat")
             if "include" in self.data:
-                self.names.fault("no coin can land on an included configuration", "include")
+                self.names.fault("coin-flips cannot select an included configuration", "include")
             return Repeat(1, order, block.get("seed"), block.get("runs"))
         if "runs" in block:
             self.names.fault(

@@ -1,4 +1,4 @@
-"""The shape of an experiment file, held against JSON Schema section by section."""
+"""The shape of an experiment file, checked against JSON Schemas section by section."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from netlimits.tools import TOOLS
 
 
 def shape_errors(data: dict[str, Any], where: Source) -> list[DocumentError]:
-    """Every violation of the file's schema, each as the error that it is."""
+    """Return an error for each violation of the file's schemas."""
     violations = faults(data, schema.structure(), skip_templates=False)
     for key, written, part in _parts(data):
         inner = faults(written, part, skip_templates=key[0] != "report")
@@ -35,7 +35,11 @@ def _parts(data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Any, Mapping[str,
     written = measure if isinstance(measure, dict) else {}
     for tool in TOOLS:
         if tool.name in written:
-            yield ("measure", tool.name), written[tool.name], schema.measured(tool.schema)
+            yield (
+                ("measure", tool.name),
+                written[tool.name],
+                schema.with_common_options(tool.schema),
+            )
     for number, entry in _entries(data, "report"):
         if isinstance(entry, dict | str):
             yield ("report", number), entry, report_schema.report_entry(entry)

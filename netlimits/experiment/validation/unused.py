@@ -1,7 +1,7 @@
 """Errors for factors without effect: a forgotten `${name}`, or a superfluous name.
 
-They create rows that look like answers and are repetitions. A list that moves with others (`zip`)
-may be their label; `dummies` lists factors that are meant to have no effect.
+Such a factor only repeats runs, although its rows look like results. A list of a
+`zip` group may be a label of the others; `dummies` lists factors that are meant to have no effect.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from netlimits.errors import DocumentError, InputError, nearest
-from netlimits.experiment import expressions, templates
+from netlimits.experiment import expressions, resolution, templates
 from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.overrides import Source
@@ -19,7 +19,7 @@ from netlimits.experiment.validation.names import Names
 from netlimits.model import Experiment
 
 _TEXTS = frozenset(("derive", "exclude", "dummies"))
-"""The sections that use names; without a part of them nobody knows what is used."""
+"""Sections that use names: if a part of them is invalid, it is unknown which names are unused."""
 
 UNUSED = "nothing uses it"
 
@@ -31,8 +31,9 @@ def errors(
     faults: list[DocumentError] = []
     if names.salvaged.any_name or any(cut[0] in _TEXTS for cut in names.salvaged.cuts):
         return faults
-    meant = {nearest(name, _names(experiment)) for name in names.unknown}
-    meant |= {nearest(name, _names(experiment)) for name in names.salvaged.used} - {""}
+    every = resolution.names(experiment)
+    meant = {nearest(name, every) for name in names.unknown}
+    meant |= {nearest(name, every) for name in names.salvaged.used} - {""}
     dummies = experiment.dummies
     used = effective(experiment, [data.get(part) for part in ("settings", "measure", *AROUND)])
     labels = used | _reported(experiment)
@@ -53,9 +54,9 @@ def errors(
 
 
 def effective(experiment: Experiment, options: Sequence[Any]) -> frozenset[str]:
-    """Return the names that reach the options, or a condition."""
+    """Return the names that affect options or conditions, also through derived values."""
     used = set(_looked_up(options))
-    if "tool" in _names(experiment):
+    if "tool" in resolution.names(experiment):
         used.add("tool")
     for text in (*experiment.exclude, *(use.when for use in experiment.settings if use.when)):
         used |= _needed(text)
@@ -67,7 +68,7 @@ def effective(experiment: Experiment, options: Sequence[Any]) -> frozenset[str]:
 
 def _looked_up(options: Any) -> Iterable[str]:
     for _, text in templates.leaves(options):
-        with contextlib.suppress(InputError):  # told elsewhere
+        with contextlib.suppress(InputError):  # reported elsewhere
             yield from templates.names(text)
 
 
@@ -80,25 +81,20 @@ def _needed(text: str) -> frozenset[str]:
 
 def _reported(experiment: Experiment) -> frozenset[str]:
     """Return the names that the report shows, and those from which they are derived."""
-    names = set()
+    names, every = set(), set(resolution.names(experiment))
     for entry in experiment.report:
         for value in entry.values():
-            names |= set(value if isinstance(value, list | dict) else [value]) & _names(experiment)
+            names |= set(value if isinstance(value, list | dict) else [value]) & every
     for name, text in reversed(list(experiment.derive.items())):
         if name in names:
             names |= _needed(text) & set(experiment.derive)
     return frozenset(names)
 
 
-def _names(experiment: Experiment) -> set[str]:
-    zipped = {name for group in experiment.zips for name in group}
-    return {*experiment.factors, *zipped, *experiment.derive}
-
-
 def _given(
     experiment: Experiment, data: Mapping[str, Any]
 ) -> Iterable[tuple[str, KeyPath, frozenset[str]]]:
-    """(factor, its key, the lists that move with it)."""
+    """Yield each factor with its key and the other lists of its `zip` group."""
     for name in experiment.factors:
         key: KeyPath = ("search", "of") if name == experiment.searched else ("factors", name)
         yield name, key, frozenset()

@@ -1,1 +1,1 @@
-"""SSH: configuration, keys, the way to a login, and programs on its channels."""
+"""SSH: configuration, keys, logins through jump hosts, and programs on channels."""

@@ -1,4 +1,4 @@
-"""A host over SSH: programs on paramiko's channels, through a login that `reach` makes."""
+"""A host over SSH: programs on paramiko's channels, over a login by `reach`."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 class _Bell:
-    """The event of a channel's buffers, which paramiko sets when data comes, and clears.
+    """An event for a channel's buffers, which paramiko sets when data arrives.
 
-    It is a bare lock, released when it rang: Ctrl-C inside a `threading.Event` may leave the
-    event's lock taken, and then paramiko's thread, which sets it, would wait for ever.
+    It is a bare lock, which is free after `set`. Ctrl-C inside a `threading.Event` may leave the
+    event's lock taken, and then paramiko's thread, which calls `set`, would wait forever.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class _Bell:
         self._silent.acquire()
 
     def set(self) -> None:
-        with contextlib.suppress(RuntimeError):  # it has rung already
+        with contextlib.suppress(RuntimeError):  # it is set already
             self._silent.release()
 
     def clear(self) -> None:
@@ -65,13 +65,13 @@ class ChannelStream:
         step = self._step(data)
         if step.sent or step.stdout or step.stderr or step.ended:
             return step
-        # paramiko signals no room to send, so poll for it.
+        # paramiko does not signal when it can send again, so poll for that
         self._bell.wait(min(wait, _FULL) if data else wait)
         return self._step(data)
 
     def _step(self, data: memoryview) -> Exchange:
         channel = self._channel
-        # Checked before reading: output that came before the end must not be lost.
+        # checked before reading, so that output from before the end is not lost
         ended = channel.closed or bool(channel.eof_received)
         exited = ended or channel.exit_status_ready()
         sent = 0
@@ -94,13 +94,13 @@ class ChannelStream:
 
 
 def _close(channel: paramiko.Channel) -> None:
-    """Close a channel whose connection may be gone by then; the waiting thread sees that."""
+    """Close a channel, to end a wait for its answer; its connection may be lost already."""
     with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
         channel.close()
 
 
 class SshLogin:
-    """A login over SSH, through as many jump hosts as configured; implements `streams.Login`."""
+    """A login over SSH, through jump hosts if configured; implements `streams.Login`."""
 
     def __init__(
         self, machine: Machine, patience: Patience | None = None, abort: Abort | None = None

@@ -1,6 +1,7 @@
-"""The host's key: known, or refused with its fingerprint and the command that adds it.
+"""Check a host's key: an unknown one is an error with its fingerprint and the command to add it.
 
-paramiko's reader of known_hosts takes no wildcards and fails on `@cert-authority` and `@revoked`.
+known_hosts is read here, since paramiko's reader supports no wildcards and fails on
+`@cert-authority` and `@revoked`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def changed(endpoint: Endpoint, error: paramiko.BadHostKeyException) -> ConnectE
 
 
 def load_known(client: paramiko.SSHClient, endpoint: Endpoint) -> None:
-    """Give the client the host's keys from known_hosts, the first of each kind."""
+    """Add the host's keys from known_hosts to the client, the first of each type."""
     host_keys = client.get_host_keys()
     revoked = set(_revoked(endpoint))
     for marker, key in _lines(endpoint):
@@ -72,7 +73,7 @@ def _shown(key: paramiko.PKey) -> str:
 
 
 def _lines(endpoint: Endpoint) -> Iterator[tuple[str, paramiko.PKey]]:
-    """Yield (marker, key) of each line about the host. Unreadable lines are skipped."""
+    """Yield (marker, key) for each line of known_hosts about the host; skip unreadable lines."""
     for file in endpoint.known_hosts:
         try:
             text = read_all(file, KNOWN_LIMIT).decode("utf-8", "replace")
@@ -97,7 +98,7 @@ def _marked(line: str) -> tuple[str, str]:
 
 
 def matches(name: str, patterns: list[str]) -> bool:
-    """Return True if a known_hosts line's names match: hashed, with `*` and `?`, with `!`."""
+    """Return True if a known_hosts line's patterns match: hashed, with `*` and `?`, with `!`."""
     matched = False
     for pattern in patterns:
         if pattern.startswith("|1|"):

@@ -1,4 +1,4 @@
-"""Our keys: the configured ones first, then the agent's others. Never a password."""
+"""The keys to log in with: the configured ones, then others of the agent. Never a password."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from netlimits.model.named_file import read_at_most
 
 
 class OurKeys(AuthStrategy):
-    """The keys to log in with, in order; `unfit` lists files that OpenSSH would not use either."""
+    """The keys to log in with, in order; `unfit` has the key files that cannot be used, and why."""
 
     def __init__(self, endpoint: Endpoint, seconds: float) -> None:
-        """Connect to the agent, which may take `seconds` for each answer."""
+        """Connect to the agent, which gets `seconds` for each answer."""
         super().__init__(paramiko.SSHConfig())
         self._endpoint = endpoint
         self._agent = _agent(seconds) if endpoint.agent else None
@@ -44,7 +44,7 @@ class OurKeys(AuthStrategy):
                     held.pop(key.asbytes())
                 yield self._source(key)
             elif public is None and file in self.encrypted:
-                only = False  # any of the agent's keys may be this one
+                only = False  # any key of the agent may be this one
         if not only:
             for agent_key in held.values():
                 yield self._source(agent_key)
@@ -73,11 +73,12 @@ class OurKeys(AuthStrategy):
 
     @staticmethod
     def unanswered(error: paramiko.AuthenticationException) -> bool:
-        """Return True if a key was refused because an answer came too late."""
+        """Return True if a key failed because the host's answer came too late."""
         results = getattr(error, "result", None) or ()
         return any("timeout" in str(attempt.result).lower() for attempt in results)
 
     def refused(self) -> str:
+        """Return the error message for a login that none of the keys opened."""
         who = f"{self._endpoint.user}@{self._endpoint.where}"
         if self.encrypted:
             return (
@@ -133,7 +134,7 @@ def _public(file: Path) -> bytes | None:
 
 
 def _too_open(file: Path) -> str:
-    """Return why OpenSSH ignores a private key of this user that others may read, or ""."""
+    """Return why OpenSSH ignores the key if it is this user's and others may read it, or ""."""
     about = file.stat()
     if about.st_uid != os.getuid() or not about.st_mode & 0o077:
         return ""
@@ -142,7 +143,7 @@ def _too_open(file: Path) -> str:
 
 
 def _can_be_read(file: Path) -> bool:
-    """Return True if a key file is safe to read: missing, or a regular file of a key's size."""
+    """Return True if a file is missing, or is a regular file of at most SIZE_LIMIT bytes."""
     try:
         return len(read_at_most(file, SIZE_LIMIT)) <= SIZE_LIMIT
     except FileNotFoundError:

@@ -1,7 +1,8 @@
-"""The way to a login: our sockets, through jump hosts or a ProxyCommand, within our deadlines.
+"""Log in directly, through jump hosts or through a ProxyCommand, within our deadlines.
 
-The socket is ours, with TCP_NODELAY (without it a round trip costs 40 ms more). paramiko's keep-
-alives expect no answer, so TCP's user timeout ends a connection whose bytes stay unacknowledged.
+We create the socket, with TCP_NODELAY: without it a round trip takes 40 ms longer. paramiko's
+keep-alives expect no answer, so TCP's user timeout ends a connection whose bytes stay
+unacknowledged.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ KEEP_ALIVE = 15
 """Seconds of silence after which a keep-alive is sent."""
 
 DEAD_AFTER = 30
-"""Seconds without an acknowledgement after which the connection is given up."""
+"""Seconds without an acknowledgement after which the connection counts as lost."""
 
 _JUMPS = 8
 _LONGER = "; if it is only slow, give it longer: --patience"
 
 
 def _transport(sock: Any, **options: Any) -> paramiko.Transport:
-    """Return a transport that asks for AES-GCM first: paramiko computes MACs in Python."""
+    """Return a transport that prefers AES-GCM, since paramiko computes MACs in Python."""
     transport = paramiko.Transport(sock, **options)
     security = transport.get_security_options()
     security.ciphers = sorted(security.ciphers, key=lambda name: "-gcm@" not in name)
@@ -46,7 +47,7 @@ def _transport(sock: Any, **options: Any) -> paramiko.Transport:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Everything for a login: configuration, the stack that closes it, time limits."""
+    """Log in to hosts: the configuration, the stack that closes everything, the time limits."""
 
     config: SshConfig
     stack: ExitStack
@@ -54,7 +55,7 @@ class Reach:
     abort: Abort
 
     def client(self, name: str, jump: str | None = None, depth: int = 0) -> paramiko.SSHClient:
-        """Log in on `name`, through `jump` if given, else as configured. Raises ConnectError."""
+        """Log in to `name`, through `jump` if given, else as configured. Raises ConnectError."""
         endpoint = self.config.endpoint(name)
         if depth > _JUMPS:
             raise ConnectError(
@@ -66,8 +67,8 @@ class Reach:
         until = time.monotonic() + seconds + self.patience.seconds  # to connect, and to log in
         with _explained(endpoint, seconds, self.config.source):
             if last:
-                # As in ssh(1): the last jump is reached through those before it, and only the
-                # first of them through its own configuration's.
+                # as in ssh(1): each jump is reached through the one before it, and only the
+                # first one through the jumps of its own configuration
                 gate = self.client(last, before or None, depth + 1).get_transport()
                 assert gate
                 destination = (endpoint.hostname, endpoint.port)
@@ -84,10 +85,10 @@ class Reach:
 
     def _wire(self, sock: socket.socket | paramiko.Channel, until: float) -> Wire:
         self.stack.callback(sock.close)
-        return self.abort.cuts(Wire(sock, until))
+        return self.abort.register(Wire(sock, until))
 
     def _connected(self, endpoint: Endpoint, seconds: float, until: float) -> Wire:
-        """Open a TCP connection; the addresses of a name share the time."""
+        """Open a TCP connection; the addresses of the name share `seconds`."""
         limit = time.monotonic() + seconds
         places = socket.getaddrinfo(endpoint.hostname, endpoint.port, type=socket.SOCK_STREAM)
         for left, (family, kind, number, _, address) in zip(
@@ -139,7 +140,7 @@ class Reach:
         try:
             client.connect(
                 endpoint.key_alias or endpoint.hostname,
-                port=22 if endpoint.key_alias else endpoint.port,  # an alias stands alone
+                port=22 if endpoint.key_alias else endpoint.port,  # an alias has no port
                 sock=wire,  # type: ignore[arg-type]  # what paramiko uses of a socket
                 timeout=seconds,
                 banner_timeout=seconds,
@@ -191,7 +192,7 @@ def _prepare(sock: socket.socket) -> None:
 
 @contextlib.contextmanager
 def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None]:
-    """Turn errors on the way to a login into a ConnectError of one line; `source` is ssh's file."""
+    """Turn errors of a login into a ConnectError of one line; `source` is the ssh config file."""
     where = endpoint.where
     started = time.monotonic()
     try:
@@ -210,7 +211,7 @@ def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None
             f"{where} cannot be reached from the jump host: {error.text}", transient=True
         ) from None
     except (paramiko.SSHException, OSError, EOFError) as error:
-        # paramiko has several messages for a timeout, and none of them says so.
+        # paramiko has several messages for a timeout, none of which mentions it
         if isinstance(error, TimeoutError) or time.monotonic() - started >= seconds:
             raise ConnectError(
                 f"{where} did not answer within {seconds:g} s{_LONGER}", transient=True

@@ -1,11 +1,11 @@
-"""OpenSSH's configuration for a name: paramiko's reader, and what it lacks.
+"""OpenSSH's configuration of a name, by paramiko's reader and additions to it.
 
-Before paramiko reads, included files are inserted, comments after values are removed, and a Match
-criterion that paramiko would hold for true (`tagged`) is refused. `ssh -G` is not used: it prints
-paths ambiguously, reads another home than $HOME, and refuses a whole file for one option newer than
-itself. A file in a directory of another user is not read, since `Match exec` runs commands
-(SECURITY.md). A name with blanks or a shell's special characters is refused first: `Match exec` and
-ProxyCommand put it into a command line.
+Before paramiko reads the text, included files are inserted and comments after values are removed.
+A Match criterion that paramiko would take as met (`tagged`) is an error. `ssh -G` is not used: it
+prints paths ambiguously, ignores $HOME, and rejects a whole file for one option newer than itself.
+A file in another user's directory is not read, since `Match exec` runs commands (SECURITY.md). A
+name with blanks or special characters of a shell is an error: `Match exec` and ProxyCommand put it
+into a command line.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A host to log in to, and the way there; only one of `jump` and `proxy` is set."""
+    """A host to log in to, and the way there; at most one of `jump` and `proxy` is set."""
 
     name: str
     hostname: str
@@ -77,10 +77,10 @@ class Endpoint:
 
 
 class SshConfig:
-    """The configuration in `file`, or in the user's and the system's file for None."""
+    """The configuration in `file`; if None, in the user's file and the system's file."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Read it; `read` lists every file of it. Raises ConnectError for an unreadable one."""
+        """Read the files; `read` lists all, with included ones. Raises ConnectError."""
         self.file = file
         self.read: list[Path] = []
         files = [file] if file else [Path("~/.ssh/config"), Path("/etc/ssh/ssh_config")]
@@ -100,7 +100,7 @@ class SshConfig:
         return str(self.file or "~/.ssh/config")
 
     def endpoint(self, name: str) -> Endpoint:
-        """Return where `[user@]name[:port]` leads. Raises ConnectError if that is unclear."""
+        """Return the configuration of `[user@]name[:port]`. Raises ConnectError."""
         user, name, port = split(name)
         for word in (re.sub(r"\\(?=.)", "", user), name):  # a Windows domain's user: DOMAIN\user
             if strange := _NO_NAME.search(word):
@@ -140,7 +140,7 @@ class SshConfig:
         return shlex.join([*words, f"{user}@{name}" if user else name, "true"])
 
     def _lines(self, path: Path, block: str, depth: int) -> Iterator[str]:
-        """Yield the file's lines, with included files inserted; it starts inside `block`."""
+        """Yield the file's lines with included files inserted; the first is in block `block`."""
         if depth > _INCLUDE_DEPTH:
             raise ConnectError(f"{path}: files include each other more than {_INCLUDE_DEPTH} deep")
         self.read.append(path)
@@ -170,7 +170,7 @@ def split(name: str) -> tuple[str, str, int]:
 
 
 def _plain(line: str, where: str) -> str:
-    """Return a line that paramiko reads correctly: no comment, and `[` a plain character."""
+    """Return a line that paramiko reads correctly: without a comment, and with `[` escaped."""
     if (match := _COMMENT.fullmatch(line)) and not _WHOLE.match(line):
         line = match[1]
     if match := _MATCH.fullmatch(line):
@@ -179,7 +179,7 @@ def _plain(line: str, where: str) -> str:
 
 
 def _criteria(words: list[str], where: str) -> Iterator[str]:
-    """Yield the words of a Match for paramiko, which takes unknown criteria as met."""
+    """Yield the words of a Match line. Raises ConnectError for a criterion paramiko ignores."""
     rest = iter(words)
     for word in map(str.lower, rest):
         criterion = word.removeprefix("!")
@@ -195,7 +195,7 @@ def _criteria(words: list[str], where: str) -> Iterator[str]:
 
 
 def _way(options: paramiko.SSHConfigDict) -> tuple[str, str]:
-    """Return (ProxyJump, ProxyCommand); only the first in the configuration is set."""
+    """Return (ProxyJump, ProxyCommand), of which the first in the configuration wins."""
     for key in options:
         value = options[key] or "none"
         if key == "proxyjump":
@@ -213,7 +213,7 @@ def _identities(options: paramiko.SSHConfigDict) -> Iterator[Path]:
 
 
 def _environment(text: str) -> str:
-    """Replace each `${NAME}` in a path by the environment's value. Raises KeyError."""
+    """Replace each `${NAME}` by the environment variable. Raises KeyError."""
     return re.sub(r"\$\{(\w+)\}", lambda match: os.environ[match[1]], text)
 
 
@@ -229,7 +229,7 @@ def _known_hosts(options: paramiko.SSHConfigDict, tokens: Mapping[str, str]) -> 
 
 
 def _seconds(text: str) -> float | None:
-    """Parse a time as in ssh_config(5), `1m30s`; None for none."""
+    """Parse a time of ssh_config(5), such as `1m30s`; return None for no limit."""
     if re.fullmatch(f"(?:{_TIME.pattern})+", text, re.IGNORECASE):
         seconds = float(sum(int(n) * _SECONDS[unit.lower()] for n, unit in _TIME.findall(text)))
     else:

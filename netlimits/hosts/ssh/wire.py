@@ -1,8 +1,8 @@
-"""The socket under an SSH login: bounded until the login is done, and cut from outside at any time.
+"""The socket under an SSH login: limited during the login, and cut by another thread at need.
 
-The other end may send without end before there is any SSH, so the bytes and seconds of a login are
-counted here; at a limit the socket looks closed to paramiko. paramiko reads each packet in two
-pieces and wakes ten times a second: here all available bytes are taken at once, and it wakes once a
+Before SSH begins, the other end may send endlessly, so this limits the bytes and seconds of a
+login; at a limit, the socket looks closed to paramiko. paramiko would read each packet in two
+pieces and wake ten times a second. This reads all available bytes at once, and wakes it once a
 second.
 """
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     import paramiko
 
 MOST = 2**18
-"""Bytes until the login is done: keys and greetings take a few thousand."""
+"""Maximum bytes received during a login: keys and greetings take a few thousand."""
 
 CHUNK = 2**15
-"""Bytes taken from the socket at once."""
+"""Bytes to read from the socket at once."""
 
 IDLE = 1.0
-"""Seconds after which paramiko checks that a keep-alive is due, once the login is done."""
+"""Seconds after which paramiko checks whether a keep-alive is due, once the login is done."""
 
 
 class Wire:
-    """A socket for paramiko. `why` has the reason it was cut, "" while it was not."""
+    """A socket for paramiko. `why` is the reason that it was cut, "" while it works."""
 
     def __init__(self, sock: socket.socket | paramiko.Channel, until: float) -> None:
-        """Wrap `sock`; `until` is when the login has to be done, by the monotonic clock."""
+        """Wrap `sock`; `until` is the deadline of the login, by time.monotonic."""
         self._sock = sock
         self._until: float | None = until
         self._left = MOST
@@ -61,7 +61,7 @@ class Wire:
         self._wake()
 
     def close(self) -> None:
-        """Close the socket; a waiting thread sees its end at once."""
+        """Close the socket; a thread that reads from it sees the end at once."""
         self._wake()
         self._sock.close()
 
@@ -83,7 +83,7 @@ class Wire:
 
 
 class Abort:
-    """Cuts the logins in progress in other threads, and those that begin afterwards."""
+    """When called, cuts all registered sockets, and from then on every new one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -101,7 +101,8 @@ class Abort:
     def called(self) -> bool:
         return self._called
 
-    def cuts(self, wire: Wire) -> Wire:
+    def register(self, wire: Wire) -> Wire:
+        """Cut `wire` when this is called, or now if it has been; return `wire`."""
         with self._lock:
             self._wires.append(wire)
         if self._called:

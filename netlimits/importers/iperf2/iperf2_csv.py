@@ -27,11 +27,11 @@ _PORT, _EPHEMERAL = 5001, 32768
 _SOCKET = 3
 """Smallest id of a stream in 2.0, where it is the number of a socket; later they begin at 1."""
 _YEAR = 2000
-"""Some builds of 2.1 print the time as 1970."""
+"""An earlier year is not the time of a test: some builds of 2.1 print 1970."""
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if there are such rows, and no other line with as many fields."""
+    """Return True if the text has rows of `-y C`, and no other line with as many fields."""
     lines = [line.strip() for line in source.lines if line.count(",") >= 8]
     return any(map(_ROW.fullmatch, lines)) and all(
         _ROW.fullmatch(line) or _HEADER.fullmatch(line) for line in lines
@@ -81,7 +81,7 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
 
 
 def _begins(key: str, seen: Mapping[str, float], time: float, result: Result, summed: bool) -> bool:
-    """Return True if a row is of another test: streams of one begin within half its length."""
+    """Return True if a row begins another test; a test's streams begin within half its length."""
     if key in seen or not seen:
         return False
     apart = time - max(seen.values())
@@ -101,7 +101,7 @@ def _received(
         return "readcnt" in names
     values = match["rest"].split(",")[1:]
     if (len(values) >= 5 and values[2] == "-1") or protocol == "udp":
-        return False  # a client that knows of no loss
+        return False  # a client does not know the loss
     if given.factors.get("reported_by") in ("client", "server"):
         return given.factors["reported_by"] == "server"
     if match["id"] == "-1":
@@ -124,7 +124,7 @@ def _is_service(match: re.Match[str]) -> bool:
 
 
 def _complete(run: Iperf2Run, served: bool) -> Iperf2Run:
-    """Return a run whose rows are the receiver's only as a server's, and name its protocol."""
+    """Set the fields that depend on all rows: which end printed them, directions, protocol."""
     own = [result for result in run.results if not result.reported]
     if not own:
         run.server = True
@@ -172,7 +172,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _seconds(text: str) -> float:
-    """Return the seconds of a local time, taken as UTC: only differences and the order matter."""
+    """Convert a local time, taken as UTC since its zone is unknown, to seconds; 0 if it is none."""
     digits = re.search(r"\d{14}", text)
     if digits is None or int(digits[0][:4]) < _YEAR:
         return 0.0

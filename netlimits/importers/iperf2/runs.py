@@ -1,7 +1,7 @@
 """The figures of an iperf 2 run, from its lines.
 
-A TCP client knows what it sent and not what arrived, so only a server's rate is the throughput, and
-what a client's server report says of UDP.
+A TCP client knows what it sent and not what arrived. So the throughput is only known from a
+server's output and, over UDP, from the server report in a client's.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from netlimits.errors import ToolFailure
 from netlimits.importers.base import ImportedRun, failed
-from netlimits.importers.streams import Line, Parts, figures_of, flow, rows, timeline
+from netlimits.importers.streams import FlowCounts, Line, figures_of, flow, rows, timeline
 from netlimits.model import Scalar
 
 _ENOUGH = 0.95
-"""The whole run's line ends no earlier than this share of the last interim result."""
+"""A line on the whole run ends no earlier than at this share of the latest end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Iperf2Run:
         return self.full or bool(self.back and set(self.streams) - self.back)
 
     def ways(self) -> Sequence[Iperf2Run]:
-        """Return the run of each direction, the client's first; sums of both are left out."""
+        """Return a run for each direction without sums, first that in which the client sends."""
         if not self.both:
             return [self]
         if not self.back:
@@ -63,6 +63,7 @@ class Iperf2Run:
 
 
 def whole_lines(results: Sequence[Result], *, reported: bool = False) -> dict[str, Result]:
+    """Return the line on the whole run of each stream that has one."""
     own = [result for result in results if result.reported == reported]
     whole: dict[str, Result] = {}
     for name in dict.fromkeys(result.stream for result in own):
@@ -125,7 +126,7 @@ def finished(run: Iperf2Run) -> ImportedRun:
 
 
 def _sends(run: Iperf2Run) -> bool:
-    """Return True if the end that printed the output sent the data."""
+    """Return True if the end that printed the output is the sender."""
     if any(result.datagrams for result in run.results if not result.reported):
         return False
     return run.server == run.reverse
@@ -149,7 +150,7 @@ def _factors(run: Iperf2Run) -> dict[str, Scalar]:
     return values | run.values
 
 
-def _flow(run: Iperf2Run, own: Result, report: Result | None) -> Parts:
+def _flow(run: Iperf2Run, own: Result, report: Result | None) -> FlowCounts:
     ends = ("remote", "local") if run.server else ("local", "remote")
     udp = run.protocol == "udp" or any(line.datagrams for line in (own, report) if line)
     if _sends(run):

@@ -92,7 +92,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 def form(lines: Sequence[str], direction: str) -> tuple[Form, int] | None:
     """Return the table whose header these lines begin with, and the header's number of lines.
 
-    Without a banner `direction` is "": whose the sizes are is unknown, and they are left out.
+    If `direction` is "" (there was no banner), the sizes are left out: their end is unknown.
     """
     if lines[0].split()[0] not in ("Recv", "Socket", "Local") or sum(map(len, lines)) > 2_000:
         return None

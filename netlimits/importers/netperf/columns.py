@@ -1,7 +1,8 @@
 """Assign the values of netperf's tables (`-o` and `-O`) to selectors.
 
-An unknown selector prints no header but an empty field in each row, and one without a value prints
-nothing in columns. A row is read if exactly one alignment with its header fits the values' kinds.
+For an unknown selector `-o` prints no header but an empty field in each row; a selector without a
+value prints nothing with `-O`. A row is read if exactly one alignment with its header fits the
+kinds of the values.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from netlimits.importers.netperf.headers import CSV_NAMES, HEADERS
 from netlimits.metrics.selectors import is_text
 
 Columns = tuple[str | None, ...]
-"""Selectors in their order; None is one that is ambiguous and is left out.
+"""Selectors in order; None for an ambiguous header, whose values are left out.
 
 A name that is not a selector (as `--columns` may contain) stands for an empty field.
 """
 
 COLUMN_LIMIT = 400
 _WAYS_LIMIT = 2_000
+"""Maximum number of alignments to try."""
 
 _FIELD = re.compile(r'([^",]*+| *+"[^"]*" *+)(,|$)')
 _WORD = re.compile(r'"[^"]*"|\S+')
@@ -46,11 +48,11 @@ for _selector, _lines in HEADERS.items():
     _BY_FIRST_WORD.setdefault(_lines[0].split()[0], []).append(_selector)
 
 FIRST_WORDS = frozenset(_BY_FIRST_WORD)
-"""A header begins with one of these words."""
+"""Words with which a header can begin."""
 
 
 class Unfit(Exception):
-    """A row fits its header in no way, or in more than one."""
+    """A header or a row can be read in no way, or in more than one."""
 
 
 @lru_cache(maxsize=64)
@@ -89,7 +91,7 @@ def column_header(lines: tuple[str, ...]) -> tuple[Columns, tuple[int, ...]] | N
 
 
 def csv_row(columns: Columns, line: str) -> tuple[dict[str, str], int]:
-    """Return selector -> text of an `-o` row, and how many empty fields were left out."""
+    """Return selector -> text of an `-o` row, and the number of empty fields left out."""
     fields = list(_csv_fields(line))
     surplus = len(fields) - len(columns)
     empty = [i for i, text in enumerate(fields) if not text]

@@ -1,7 +1,7 @@
 """Split netperf's `-k` pairs into runs when nothing stands between the runs.
 
-The smallest period of the keys is a run; without one, a key that repeats with another value begins
-the next.
+The shortest sequence of keys whose repetition gives them all is a run. If there is none, a key that
+repeats with another value begins the next run.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from netlimits.tools.netperf.results import column, refuse_no_data, value
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """The test that a banner names; "" is unknown."""
+    """The test that a banner names; "" is unknown. `width` is that of `-I` in percent."""
 
     name: str = ""
     protocol: str = ""
@@ -76,6 +76,7 @@ _FULL = 100.5  # a TCP_CRR of 2.7.0 with -C prints 500
 
 
 def test(line: str) -> Test | None:
+    """Return the test that a banner names, None for another line."""
     match = _BANNER.fullmatch(" ".join(line.split())) if len(line) < 1_000 else None
     if not match or (match[1] not in _TESTS and " to " not in match["ends"]):
         return None
@@ -199,7 +200,7 @@ def _row(result: Interim) -> Mapping[str, float]:
 
 
 def _refuse_wide(keys: Mapping[str, str], banner: Test) -> None:
-    """Raise if the run's confidence interval is wider than requested (`-I`)."""
+    """Raise ToolFailure if the run's confidence interval is wider than requested (`-I`)."""
     requested = float(keys.get("CONFIDENCE_INTERVAL", "-1"))
     width = requested if requested > 0 else banner.width
     reached = float(keys.get("THROUGHPUT_CONFID", "-1"))

@@ -32,13 +32,13 @@ _OWN_FAILURE = re.compile(
     r"|(get|set)_(remote|local|transport|tcp|sock)\w*: .*|create_data_socket: .*|catcher: .*"
     r"|shutdown_control: .*|calibrate_\w+: .*|remote error \d+.*|The test you requested .*"
 )
-"""What only netperf prints; any other program's `word: text` counts beside a run of netperf."""
+"""Errors that only netperf prints. Another `word: text` is one only next to output of netperf."""
 _WARNING = "catcher: timer popped with times_up != 0"
-"""The alarm came late; the figures count."""
+"""netperf's timer fired late; the figures are valid."""
 _FAILED = re.compile(r"establish_control could not .*|and that test family has been compiled .*")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _ANOTHER = re.compile(r"establish control: |The test you requested ")
-"""First line of a failure that is a run by itself, without a banner. `_FAILED` is its last line."""
+"""First line of an error that is a failed run without a banner; `_FAILED` is its last line."""
 _HISTOGRAM = re.compile(
     r"Histogram of .*|(UNIT|TEN|HUNDRED)_(N|U|M)?SECS? *:.*|>100_SECS *:.*|HIST_TOTAL *:.*"
 )
@@ -49,8 +49,7 @@ _TRANSCRIPT = re.compile(
 )
 """A shell's prompt with its command, `set -x`, a command that a script printed, `time`, a rule."""
 _NUMBERS = 0.5
-"""Share of a line's words that are numbers, from which on it may be a row."""
-
+"""Minimum share of numbers among the words of a line that may be a row."""
 
 TORN = "the last line is cut off"
 
@@ -94,7 +93,7 @@ def _is_netperfs(line: str, block: Sequence[str]) -> bool:
 def _header(
     line: str, block: Sequence[str]
 ) -> tuple[columns.Columns, Sequence[int] | None, int] | None:
-    """Return a header's selectors, their offsets (of columns only), and its number of lines."""
+    """Return a header's selectors, their offsets (`-O` only), and its number of lines."""
     if line.startswith(",") or line.split(",")[0].split()[0] not in columns.FIRST_WORDS:
         return None
     wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
@@ -111,7 +110,7 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
 
 
 class _Reading:
-    """The state between two lines: the header for the next row, and values not yet assigned."""
+    """A parser that goes line by line. It keeps the header for the next row and pending values."""
 
     def __init__(self, source: SourceText, given: Given) -> None:
         self._source = source
@@ -121,12 +120,12 @@ class _Reading:
         self._test = Test()
         self._form: classic.Form | None = None
         self._columns: columns.Columns | None = given.columns or None
-        self._spaced: bool | None = None  # None where no header says it
+        self._spaced: bool | None = None  # True for -O, None without a header
         self._starts: Sequence[int] = ()
         self._announced = 0  # line of a banner or header whose figures are still to come
-        self._headed = False  # its header was read
+        self._headed = False  # the header of the announced run was read
         self._table: _Table | None = None
-        self._goes_on = False  # the next row belongs to that run too
+        self._goes_on = False  # the next row belongs to `_table` too
         self._failure: list[str] = []
         self._wide = False
         self._interim: list[Interim] = []
@@ -148,7 +147,7 @@ class _Reading:
         return self._runs
 
     def _line(self, line: str, block: Sequence[str]) -> int:
-        """Consume one line, or a header of several; return how many."""
+        """Consume a line, or a header of several lines; return their number."""
         if pair := _KEY.fullmatch(line):
             self._pair(pair[1], pair[2].strip())
         elif banner := runs.test(line):
@@ -273,7 +272,7 @@ class _Reading:
         return 1
 
     def _misfit(self, problem: str) -> None:
-        """Refuse the file, unless the row is its last line and was cut off."""
+        """Raise DataError, or add an invalid run if the row is the last line and is cut off."""
         if not (self._source.torn and self._number == len(self._source.lines)):
             self._source.refuse(self._number, problem)
         self._end_runs()
@@ -314,7 +313,7 @@ class _Reading:
             self._end_runs()
 
     def _ended(self, keyed: dict[str, str], line: int, *, repaired: bool = False) -> None:
-        """Hold the run of a row or of pairs until nothing can be added to it."""
+        """Keep the run of a row or of pairs in `_table` while a further table may belong to it."""
         if self._goes_on and self._table:
             for key, text in keyed.items():
                 if self._table.keys.setdefault(key, text) != text:
@@ -326,7 +325,7 @@ class _Reading:
         self._end_runs()
         if self._failure:
             self._fail(keep_interim=True)
-        if self._form:  # the table decides where the banner says nothing
+        if self._form:  # the table's form states what the banner does not
             protocol = self._test.protocol or self._form.protocol
             direction = self._test.direction or self._form.direction
             self._test = replace(self._test, protocol=protocol, direction=direction)
@@ -364,7 +363,7 @@ def rows_alone(line: str) -> str:
 
 
 def is_row(line: str) -> bool:
-    """Return True for a line that may be a row of netperf's."""
+    """Return True for a line that may be a row of a netperf table."""
     return re.fullmatch(r"[-+0-9.,\s\"A-Za-z^/|%_]+", line) is not None and (
         re.search(r"\d", line) is not None
         and (line.count(",") > 1 or _NUMBER.match(line) is not None)

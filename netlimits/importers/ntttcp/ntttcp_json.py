@@ -1,4 +1,4 @@
-"""The JSON of Linux' ntttcp (`-j`), whose every value is a text."""
+"""The JSON of Linux' ntttcp (`-j`), in which every value is a string."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[Imported
 
 
 def _texts(name: str, value: Any) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the values, those of a list of `metric` and `value` under the list's singular."""
+    """Yield key and text of each value; those in the list `throughputs` are named `throughput`."""
     if isinstance(value, str | int | float):
         yield key(name, ""), str(value)[:300]
     elif isinstance(value, dict) and isinstance(value.get("value"), str):

@@ -35,7 +35,7 @@ class _Run:
 
     @property
     def values(self) -> Values:
-        """Return the run's figures under the names that ntttcp's XML has for them."""
+        """The run's figures under their names in ntttcp's XML."""
         values = {key("version", ""): "linux"}
         udp = "retrans segs" not in self.totals if self.udp is None else self.udp
         values[key("parameters/udp", "")] = str(udp)
@@ -51,7 +51,7 @@ class _Run:
         return values
 
     def _rate(self) -> float | None:
-        """Return the rate in Mbit/s: as printed, or bytes by seconds if that has more digits."""
+        """Return the rate in Mbit/s: as printed, or bytes by seconds if these have more digits."""
         printed = self.totals.get("throughput")
         count, seconds = self.totals.get("total bytes"), self.totals.get("test duration")
         if count and seconds and seconds[0] and (not printed or printed[0] < seconds[0]):

@@ -1,4 +1,4 @@
-"""The run of an end's results, whatever form ntttcp wrote them in.
+"""Make a run of an end's values, which the other modules read from ntttcp's formats.
 
 Linux' `cpu` and `cpu busy (all)` are ntttcp's own, in per cent of one CPU; Windows' `cpu` is that
 of the whole machine. `mbps` is 10⁶ bit/s everywhere.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import ImportedRun, arrived, failed
+from netlimits.importers.base import ImportedRun, failed, measured_rate
 from netlimits.model import Scalar
 
 _NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,12})?")
@@ -29,7 +29,7 @@ Values = dict[tuple[str, str], str]
 
 
 def key(path: str, metric: str) -> tuple[str, str]:
-    """Return the key of a value: XML's `real_time` and JSON's `realTime` are the same."""
+    """Return the key of a value, which is the same for XML's `real_time` and JSON's `realTime`."""
     return path.lower().replace("_", ""), metric.lower()
 
 
@@ -68,9 +68,10 @@ def _factors(values: Values, end: str) -> dict[str, Scalar]:
 
 
 def _figures(values: Values, end: str) -> dict[str, Scalar]:
-    rate = arrived(_number(values, "throughput", "mbps"), "ntttcp")
-    seconds = _number(values, "realtime", "s")
     receiver = end == "remote"
+    problem = f"no data {'arrived' if receiver else 'was sent'}"
+    rate = measured_rate(_number(values, "throughput", "mbps"), "ntttcp", problem)
+    seconds = _number(values, "realtime", "s")
     figures: dict[str, Scalar] = {f"{end}_{'recv' if receiver else 'send'}_throughput_mbps": rate}
     if receiver:
         figures["throughput_mbps"] = rate

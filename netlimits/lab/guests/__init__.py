@@ -1,4 +1,4 @@
-"""Lab hosts that are QEMU machines with their own kernels, NICs, qdiscs and CPUs."""
+"""Lab hosts that are QEMU machines, with their own kernels, NICs, qdiscs and CPUs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ NICS = tuple(PACKAGES)
 _CPUS = (1, 16)
 _MEMORY = (128, 65536)
 _DEFAULT_MEMORY = {"virtio": 240, "e1000e": 200}
-"""Default MiB of a machine, for a process of 400 MB. QEMU also holds the uncompressed kernel that
-e1000e needs."""
+"""Default memory of a machine in MiB, so that its QEMU process takes some 400 MB.
+
+With e1000e, QEMU also holds that machine's larger kernel, uncompressed.
+"""
 _MTU = (576, network.MTU_LIMIT)
 _DEADLINE = 300.0
-"""Seconds until a machine must accept a login, which takes long if all CPUs are busy."""
+"""Seconds until every machine must accept a login: long, since all CPUs may be busy."""
 
 _PATIENCE = 30.0
 
@@ -45,7 +47,7 @@ def check(mtu: int, guest: Guest) -> None:
 
 
 def prepared(hosts: int, guest: Guest, say: Callable[[str], None]) -> tuple[Guest, Image]:
-    """Choose the guest's memory and accelerator, and create its image. Raises LabError."""
+    """Return the guest with memory and accelerator chosen, and its image. Raises LabError."""
     network.check()
     guest = replace(guest, memory=guest.memory or _DEFAULT_MEMORY[guest.nic])
     memory.check(hosts, guest)

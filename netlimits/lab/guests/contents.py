@@ -1,6 +1,6 @@
-"""The contents of a machine's root file system: programs and libraries of this machine, accounts.
+"""The contents of a machine's root file system: this machine's programs, accounts, configuration.
 
-Programs have the same paths as on this machine, to match the rules of sudo.
+Programs have the same paths as on this machine, to match the rules in `sudoers`.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from netlimits.lab.layout import ENGINEER, SSHD_CONFIG
 from netlimits.lab.programs import PATH, need, output
 
 _PACKAGES = "bash coreutils dash diffutils findutils grep hostname kmod procps sed util-linux"
-"""Packages whose programs are all copied."""
+"""Packages of which all programs are copied."""
 
 _NEEDED = """
     awk busybox ethtool getconf ip mount netperf netserver perl ss sshd sudo sysctl taskset tc
     timeout umount
 """
-"""Required programs. Some of them are in _PACKAGES too, in case dpkg lists no files."""
+"""Required programs. Some are also in a package of _PACKAGES, in case dpkg lists no files."""
 
 _WHERE_INSTALLED = """
     bridge gawk iperf3 iptables iptables-legacy irtt less lspci lsof mawk nft nstat nttcp numactl
     nuttcp perf ping ping6 scp ssh stress-ng strace tcp_crr tcp_rr tcp_stream tcpdump tracepath
     udp_rr udp_stream visudo wg
 """
-"""Programs that are copied if they are installed here: measuring tools and utilities."""
+"""Programs that are copied if this machine has them: measuring tools and utilities."""
 
 _PROGRAM_FOLDERS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
 
@@ -59,7 +59,7 @@ _FILES = (
     "usr/lib/*/xtables/libxt_udp.so",
     "usr/lib/*/xtables/libxt_standard.so",
 )
-"""Other files that programs read or load, below this machine's root."""
+"""Other files that programs read or load, as patterns relative to /."""
 
 ENGINEER_ID = 1000
 
@@ -86,7 +86,7 @@ nogroup:x:65534:
 _SHADOW = "".join(
     f"{line.partition(':')[0]}:*:19000:0:99999:7:::\n" for line in _USERS.splitlines()
 )
-"""No password hashes to `*`; unlike `!` it does not lock the account for key logins."""
+"""`*` matches no password; unlike `!` it does not lock the account for key logins."""
 
 _PAM = """\
 auth required pam_deny.so
@@ -125,7 +125,7 @@ def check() -> None:
 
 
 def programs_and_files() -> set[Path]:
-    """Return this machine's programs and files to copy, without libraries."""
+    """Return the programs and files of this machine to copy, without libraries."""
     programs = [*_NEEDED.split(), *_WHERE_INSTALLED.split()]
     locations = {name: shutil.which(name, path=PATH) for name in programs}
     paths = {Path(path) for path in locations.values() if path}
@@ -139,7 +139,7 @@ def programs_and_files() -> set[Path]:
 
 
 def files() -> dict[Path, Path]:
-    """Return path in the root file system -> this machine's file, with links resolved."""
+    """Return path in the root file system -> file of this machine, with libraries."""
     paths = programs_and_files()
     with_libraries = [str(path.resolve()) for path in sorted(paths)]
     libraries = output("ldd", *with_libraries, may_fail=True, deadline=60)

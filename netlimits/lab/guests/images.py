@@ -1,7 +1,7 @@
 """Create the root file system of machines and the initial file system that mounts it.
 
-The root is a squashfs that all machines share, not compressed, since decompression costs each boot
-more than it saves. It is reused until the kernel or a file in it changes.
+The root is a squashfs that all machines share. It is not compressed, since decompression would slow
+down each boot. It is reused until the kernel or a file in it changes.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ BOOTED = "netlimits: booted"
 """The first line that the initial file system prints on the console."""
 
 PROBE = "netlimits.probe"
-"""A word on the kernel's command line: print BOOTED and power off."""
+"""Word of the kernel's command line with which a machine only prints BOOTED and powers off."""
 
 _UNUSED = 30 * 86400.0
-"""Seconds after which an unused image is deleted. At worst, with a wrong clock, it is rebuilt."""
+"""Seconds after which an unused image is deleted; if the clock was wrong, it is only rebuilt."""
 
 _BOOT_MODULES = ("virtio_pci", "virtio_blk", "squashfs", "overlay", "virtio_net")
 
@@ -65,7 +65,7 @@ class Image:
 
 
 def image(nic: str, say: Callable[[str], None]) -> Image:
-    """Return the image for machines with a NIC, creating it if necessary. Raises LabError."""
+    """Return the image for machines with a NIC; create it if needed. Raises LabError."""
     need("qemu-system-x86_64", "mksquashfs", "busybox", "depmod")
     contents.check()
     with _locked():
@@ -92,7 +92,7 @@ def _locked() -> Iterator[None]:
 
 
 def _build(chosen: Kernel, texts: str) -> Image:
-    """Build an image in a new folder, and delete images that were not used for long."""
+    """Build an image in a new folder, and delete images that were not used for `_UNUSED`."""
     files = contents.files()
     digest = _digest([texts.encode(), *(part for f in files for part in _parts(f, files[f]))])
     folder = IMAGES / f"root-{chosen.version}-{digest[:16]}"
@@ -184,7 +184,7 @@ def _current(folder: Path, texts: str) -> bool:
 
 
 class _Record(msgspec.Struct):
-    """The sources of an image: a digest of texts, paths of files, and their sizes and times."""
+    """The sources of an image: a digest of texts, paths to copy, and each file's `_stamp`."""
 
     texts: str
     named: list[str]

@@ -1,4 +1,4 @@
-"""Download the kernel of machines: the distribution's package, unpacked but not installed."""
+"""Download the kernel of the machines: a package of the distribution, unpacked, not installed."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ _MODULES = (
     "net/packet/*.ko*",
     "net/sched/*.ko*",
 )
-"""Kernel modules that hosts need; their dependencies are added."""
+"""Kernel modules that machines need; their dependencies are added."""
 
 KEPT = hashlib.sha256("\n".join(_MODULES).encode()).hexdigest()[:8]
-"""Hash of that list: when it changes, the kernel is downloaded again."""
+"""Hash of `_MODULES`: if the list changes, the kernel is downloaded again."""
 
 _UPDATE, _DOWNLOAD = 180.0, 900.0
 _XZ = b"\xfd7zXZ\0"
@@ -79,11 +79,11 @@ class Kernel:
 
     @property
     def modules(self) -> Path:
-        """The folder of its modules, with the index files of `modprobe`."""
+        """The folder of the kernel's modules, with the index files of `modprobe`."""
         return self.folder / "lib/modules" / self.version
 
     def needed(self, *modules: str) -> tuple[Path, ...]:
-        """Return the files to load for these modules, dependencies first, without built-in ones."""
+        """Return the files to load for modules, dependencies first; built-in ones have no file."""
         files: list[Path] = []
         for module in modules:
             for line in output(
@@ -97,7 +97,7 @@ class Kernel:
 
 
 def kernel(nic: str, say: Callable[[str], None]) -> Kernel:
-    """Return the kernel for machines with a NIC, downloading it if necessary. Raises LabError."""
+    """Return the kernel for machines with a NIC; download it if needed. Raises LabError."""
     if platform.machine() != "x86_64":
         raise LabError(f"machines need an x86-64 computer, and this one is {platform.machine()}")
     folder = IMAGES / f"kernel-{nic}-{KEPT}"
@@ -137,7 +137,7 @@ def _fetch(nic: str, work: Path, say: Callable[[str], None]) -> None:
 
 
 def _packages(nic: str, own: tuple[str, ...]) -> list[str]:
-    """Return the packages that hold a kernel and its modules, without the metapackage."""
+    """Return the packages with a kernel and its modules that a metapackage depends on."""
     for name in PACKAGES[nic]:
         if not output("apt-cache", *own, "show", name, may_fail=True).strip():
             continue
@@ -156,7 +156,7 @@ def _packages(nic: str, own: tuple[str, ...]) -> list[str]:
 
 
 def _plain(module: Path, target: Path) -> None:
-    """Copy a module uncompressed, as busybox requires."""
+    """Copy a module and uncompress it, as busybox requires."""
     if module.suffix == ".zst":
         output("zstd", "-dqf", str(module), "-o", str(target.with_suffix("")))
     elif module.suffix == ".xz":
@@ -168,7 +168,7 @@ def _plain(module: Path, target: Path) -> None:
 def bootable(image: bytes) -> bytes:
     """Return the uncompressed kernel of an image if QEMU can boot it directly, else b"".
 
-    Without KVM a machine needs longer to decompress xz than to boot.
+    Without KVM, a machine takes longer to decompress xz than to boot.
     """
     for match in re.finditer(re.escape(_XZ), image):
         stream = lzma.LZMADecompressor()
@@ -180,7 +180,7 @@ def bootable(image: bytes) -> bytes:
 
 
 def _select(unpacked: Path, kept: Path) -> None:
-    """Move the kernel and the modules that hosts need to `kept`."""
+    """Copy the kernel and the modules that machines need to `kept`."""
     usr = unpacked / "usr" if (unpacked / "usr/lib/modules").is_dir() else unpacked
     (image,) = (unpacked / "boot").glob("vmlinuz-*")
     version = image.name.removeprefix("vmlinuz-")

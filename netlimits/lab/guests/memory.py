@@ -32,7 +32,7 @@ def _machine() -> float:
 
 
 def _group() -> float:
-    """Return the MiB that our control groups (a container's) and their parents allow, or inf.
+    """Return the MiB that our control group (such as a container's) and its parents allow, or inf.
 
     The page cache counts as free, since the kernel reclaims it first.
     """

@@ -1,6 +1,7 @@
-"""Build the network of a lab's machines in the lab's switch, a network namespace.
+"""Build the network of a lab's machines, in the namespace of the lab's switch.
 
-A veth pair connects the management bridge to this machine, which does not forward its packets.
+A veth pair connects the management bridge there to this machine, which does not forward packets
+from it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from netlimits.lab.network import batch, raised
 from netlimits.lab.programs import output
 
 MTU_LIMIT = 9000
-"""The largest MTU of the machines' NICs and the switch, in bytes."""
+"""Largest MTU of the machines' NICs and of the switch, in bytes."""
 
 _TUN = Path("/dev/net/tun")
 

@@ -21,7 +21,7 @@ from netlimits.lab.programs import PATH, output, program, running
 QEMU = "qemu-system-x86_64"
 
 TRANSLATED = 64
-"""Cache for translated code under TCG, MiB per machine."""
+"""QEMU's cache of translated code under TCG, in MiB per machine."""
 
 OVERHEAD = TRANSLATED + 64
 """MiB that QEMU needs in addition to the machine's memory."""
@@ -32,29 +32,40 @@ _KERNEL = (
 )
 
 _WITHOUT_LOCK = "import os, sys; os.closerange(3, 4096); os.execv(sys.argv[1], sys.argv[1:])"
-"""Close the lab's lock before QEMU starts. It is inherited until the process is in the namespace,
-where a removal finds it."""
+"""Close the lab's lock, then execute QEMU.
+
+The lock is inherited until the process is in the namespace, where a removal finds it.
+"""
 
 _TRANSLATED_KERNEL = " norandmaps"
-"""With TCG, programs at the same addresses every time are translated only once: a campaign's run
-takes a third of the CPU time."""
+"""With TCG, programs whose addresses never change are translated only once.
+
+A run of a campaign then takes a third of the CPU time.
+"""
 
 _TRUSTED_TSC = " tsc=reliable"
-"""With TCG, a guest's TSC is this machine's TSC. A guest with several CPUs would distrust it and
-read the HPET through QEMU's device lock, which made commands take 1.5 times the CPU. The option is
-set only if this machine's kernel uses the TSC too (CLOCKSOURCE): from unsynchronized TSCs QEMU
-makes a clock that runs ahead."""
+"""With TCG, a guest's TSC is this machine's TSC.
+
+A guest with several CPUs would distrust it and read the HPET through QEMU's device lock: commands
+then took 1.5 times the CPU. The option is set only if this machine's kernel uses the TSC too
+(CLOCKSOURCE), since QEMU makes a clock that runs ahead from unsynchronized TSCs.
+"""
 
 CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 _ORDERED = 2
-"""Smallest maximum of CPUs for which QEMU before 8.1 keeps a guest's memory barriers under TCG. It
-omits them for a single CPU although its devices run in parallel: a virtio NIC then sometimes loses
-a notification and sends no more packets."""
+"""Minimum of QEMU's `maxcpus`, for which QEMU before 8.1 keeps memory barriers under TCG.
+
+For a single CPU it omits them, although its devices run in parallel: a virtio NIC then sometimes
+loses a notification and sends no more packets.
+"""
 
 _TRANSLATED_CPU = "max,-erms,-fsrm,-avx,-avx2,-la57,-smap"
-"""All features of TCG except those that it emulates slowly: copies by `rep movsb`, wide vectors,
-five-level page tables. A machine takes a third less CPU time without them."""
+"""All CPU features of TCG but those that it emulates slowly.
+
+These are copies by `rep movsb`, wide vectors and five-level page tables. Without them a machine
+takes a third less CPU time.
+"""
 
 _START = 60.0
 
@@ -63,7 +74,7 @@ ACCELERATORS = ("auto", "kvm", "tcg")
 _KVM = Path("/dev/kvm")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PROBING = 15.0
-"""Seconds for a machine without devices to boot with KVM, which takes one."""
+"""Seconds for a machine without devices to boot with KVM, which takes about one second."""
 
 
 def accelerated(accelerator: str) -> tuple[str, ...]:
@@ -83,7 +94,7 @@ def bare(guest: Guest) -> tuple[str, ...]:
 
 
 def _nodes(guest: Guest) -> tuple[str, ...]:
-    """Return QEMU's options for NUMA nodes, each with as many CPUs and as much memory."""
+    """Return QEMU's options for NUMA nodes, which share CPUs and memory equally."""
     if guest.nodes < 2:
         return ()
     words: list[str] = []
@@ -156,7 +167,7 @@ def _monitor(path: Path, name: str, arguments: dict[str, Any]) -> Any:
 
 
 def _nic(name: str, tap: str, address: str, guest: Guest | None = None) -> tuple[str, ...]:
-    """Return QEMU's options for a NIC on a tap: the data link's of a `guest`, else management's."""
+    """Return QEMU's options for a NIC on a tap: of the data link with `guest`, else management."""
     backend = f"tap,id={name},ifname={tap},script=no,downscript=no,vhost=off"
     device = f"netdev={name},mac={address},romfile="
     if guest is None:
@@ -171,7 +182,7 @@ def _nic(name: str, tap: str, address: str, guest: Guest | None = None) -> tuple
 
 
 def accelerator(chosen: str, image: Image) -> str:
-    """Return `kvm` or `tcg`; `auto` tries KVM, which may exist and not run, once a boot."""
+    """Return `kvm` or `tcg`; `auto` tries KVM once per boot, since /dev/kvm may not work."""
     if chosen != "auto":
         return chosen
     if not os.access(_KVM, os.R_OK | os.W_OK):

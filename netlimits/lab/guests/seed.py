@@ -1,8 +1,8 @@
 """Initial file systems of machines: cpio archives, and each machine's own name, addresses and keys.
 
 Documentation/driver-api/early-userspace/buffer-format.rst of the kernel specifies the format. A
-file may contain several archives. Files of a machine's own are moved below /etc; they are in it so
-that a machine still has them after a reboot.
+file may contain several archives, so a machine's own files follow the common ones. At boot they are
+copied from /host to /etc. A reboot does the same, so a machine keeps them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INITIAL = "initrd"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file of root, or a folder if `content` is None."""
+    """A file, or a folder if `content` is None, that belongs to root."""
 
     path: str
     content: bytes | None = None

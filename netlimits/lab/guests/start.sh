@@ -1,5 +1,5 @@
 #!/bin/sh
-# What init runs once at boot. /etc/netlimits/host sets what differs from machine to machine.
+# Init runs this once at boot. /etc/netlimits/host sets what differs from machine to machine.
 PATH=/usr/sbin:/usr/bin
 export PATH
 . /etc/netlimits/host

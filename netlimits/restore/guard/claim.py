@@ -1,9 +1,10 @@
-"""The text of a claim: who is using a host. One campaign at a time; others are told who it is.
+"""The text of a claim: which campaign is using a host. Others get an error that names it.
 
-A claim is a symbolic link whose target is the text: it is created completely or not at all, and any
-login may read it. Its name holds the boot and the network namespace, which identify a host. It has
-an end (of /proc/uptime) unless it is renewed. Beside it is KEY.alive, which a process of the
-campaign's own connection keeps locked: a restore may take over a claim that nobody holds.
+A claim is a symbolic link whose target is the text, so it is created completely or not at all, and
+any login may read it. Its name has the boot and the network namespace, which identify a host. It
+expires at a time of /proc/uptime unless it is renewed. Beside it is the file KEY.alive, which a
+process of the campaign's connection keeps locked: a restore may take over a claim that nobody
+holds.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import asdict, dataclass
 from netlimits.model import decoding
 
 PLACES = "/run/lock /tmp"
-"""Where claims may be; the first that the login may write to is used."""
+"""Folders for claims; the first that accepts one is used."""
 
 LONGEST = 200
 """Maximum length of each text in a claim: a link's target has at most 4095 bytes."""
@@ -26,7 +27,7 @@ LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A campaign that claims hosts, since epoch seconds; a restore from notes has no `campaign`."""
+    """The owner of a claim, `since` in epoch seconds; a restore from notes has no `campaign`."""
 
     campaign: str
     id: str
@@ -42,7 +43,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim with `left` seconds; `held`: its campaign's connection to the host is open."""
+    """A claim that lasts `left` more seconds; `held` if its campaign's connection is open."""
 
     holder: Holder
     left: float
@@ -50,7 +51,7 @@ class Claim:
 
     @property
     def stale(self) -> bool:
-        """True if its time is over: its campaign died, or lost the host."""
+        """True if the claim has expired: its campaign died, or lost the host."""
         return self.left < 0
 
     def __str__(self) -> str:
@@ -72,7 +73,7 @@ def holder(campaign: str, identity: str) -> Holder:
 
 
 def parse(text: str, uptime: float) -> Claim | None:
-    """Parse a link's target; None if it is no claim. Anybody may have written it."""
+    """Parse the target of a claim's link, which anybody may have written; None if it is none."""
     try:
         fields = decoding.parsed(text)
         return Claim(
@@ -91,7 +92,7 @@ def parse(text: str, uptime: float) -> Claim | None:
 
 
 def printable(text: str) -> str:
-    """Replace control codes and line breaks by `?`: the text goes to terminals and comments."""
+    """Replace unprintable characters and line breaks by `?`, for terminals and shell comments."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 

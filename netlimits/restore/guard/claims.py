@@ -1,4 +1,4 @@
-"""A campaign's claims on its hosts; of several logins on a host, one leads and has the claim."""
+"""A campaign's claims on its hosts. Of several logins on one host, one leads and has the claim."""
 
 from __future__ import annotations
 
@@ -20,23 +20,30 @@ from netlimits.restore.guard.terms import RUN, Terms, must_be_dead, refusal
 from netlimits.restore.originals import Original
 
 PARTING = 5.0
-"""Seconds until a new or closed connection shows on its host, or as its claim's holder."""
+"""Maximum seconds until a host shows that a connection to it was opened or closed."""
 
 T = TypeVar("T")
 _TRIES = 3
 
 
 class NotOurs(HostError):
-    """Another campaign has claimed the host: we change nothing there any more."""
+    """The claim is no longer ours, so nothing may be changed on the host."""
 
 
 @dataclass(slots=True)
 class ClaimedLogin:
-    """A login on a host, which one or several roles use; `claim` is a path.
+    """A login on a host, which one or several roles use.
 
-    If it `leads`, its `hold` keeps the claim alive. Claim and guard last `seconds` and end at
-    `until`, by this machine's clock (0: unknown). `turn` is locked to arm the guard, which found
-    that it had `fired`.
+    Attributes:
+        roles: The roles that use the login.
+        claim: The path of the claim.
+        leads: True if this login has the claim, and not another one on the same host.
+        originals: What its guard would restore.
+        hold: The process that holds the claim, if it leads.
+        turn: The lock for arming the guard.
+        seconds: How long claim and guard last from a renewal.
+        until: When claim and guard end, by this machine's clock; 0 if unknown.
+        fired: True if the guard had fired when it was armed, which no run has noticed yet.
     """
 
     roles: list[str]
@@ -54,10 +61,10 @@ class ClaimedLogin:
 
 
 class Claims:
-    """The claims of one campaign on the hosts of its roles; `seconds` is a claim's first length.
+    """The claims of one campaign on the hosts of its roles; `seconds` is the first length.
 
-    `_lock` guards which logins are claimed, and who has the turn at a host; the state of a login
-    belongs to the thread that has its host.
+    `_lock` protects the tables of claimed logins, and of the locks for claiming a host. The state
+    of a login belongs to the thread that has its host.
     """
 
     def __init__(
@@ -84,7 +91,7 @@ class Claims:
         return self._by_role[role]
 
     def claim(self, terms: Terms = RUN) -> None:
-        """Claim every host, or none; the first alone, so that of two campaigns one gets all."""
+        """Claim every host or none; the first one alone, so that one of two campaigns gets all."""
         try:
             for role in self._roles[:1]:
                 self._claim(role, terms)
@@ -104,7 +111,7 @@ class Claims:
         self._leave_out(place)
 
     def forget(self, role: str) -> None:
-        """Drop the host of a role: it rebooted, which removed claim and guard."""
+        """Drop the host of a role, which has rebooted and thereby lost claim and guard."""
         if role in self._by_role:
             self._leave_out(self._by_role[role])
 
@@ -116,6 +123,7 @@ class Claims:
             }
 
     def place(self, role: str) -> ClaimedLogin:
+        """Return the login of a role, claimed and held. Raises HostError."""
         if role not in self._by_role:  # a reboot removed the claim
             self._claim(role, RUN)
         place = self._by_role[role]
@@ -123,7 +131,7 @@ class Claims:
         return place
 
     def refuse_lost(self, place: ClaimedLogin, answer: Completed) -> bool:
-        """Return True if the guard had fired. Raises NotOurs if the claim is no longer ours."""
+        """Return True if the guard has fired. Raises NotOurs if the claim is no longer ours."""
         fired, other = commands.answered(answer)
         if other is None:
             return fired
@@ -138,7 +146,7 @@ class Claims:
     def must(
         self, place: ClaimedLogin, command: Command, role: str = "", hold: bool = True
     ) -> Completed:
-        """Return the result of a command that must succeed, retried once over a new connection."""
+        """Run a command that must succeed; retry it once, over a new connection if lost."""
 
         def act() -> Completed:
             if hold:
@@ -152,7 +160,7 @@ class Claims:
             return
         problem = ""
         for _ in range(_TRIES):
-            now = self._look(role, terms)
+            now = settled(self._host, role, self.holder, terms)
             login = (now.key, now.uid)
             with self._lock:
                 turn = self._turns.setdefault(now.key, Lock())
@@ -171,7 +179,7 @@ class Claims:
         )
 
     def _claimed(self, role: str, login: tuple[str, str], now: HostStatus, terms: Terms) -> str:
-        """Claim the host of a role; return why that failed, or ""."""
+        """Claim the host of a role; return why to try again, or "". Raises HostInUse."""
         with self._lock:
             places = {**self._places}
         same_host = next((place for (key, _), place in places.items() if key == now.key), None)
@@ -193,11 +201,8 @@ class Claims:
         with self._lock:
             self._places[login] = place
 
-    def _look(self, role: str, terms: Terms) -> HostStatus:
-        return settled(self._host, role, self.holder, terms)
-
     def _take(self, role: str, now: HostStatus, terms: Terms) -> Completed | str:
-        """Run the command that claims the host; return its result, or why it failed."""
+        """Run the command that claims a host; return its result, or why it failed."""
         old = next(((path, text) for path, text, _ in now.claimed()), None)
         dead = must_be_dead(now, self.holder, terms)
         try:
@@ -225,7 +230,11 @@ def snapshot(host: Callable[[str], Host], role: str) -> HostStatus:
 
 
 def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms) -> HostStatus:
-    """Return the snapshot of a host once no connection that matters for a refusal is changing."""
+    """Return the status of a host.
+
+    If it would refuse a claim, wait up to PARTING for that to pass: a connection may be closing, or
+    a new claim may not be held yet.
+    """
     until = time.monotonic() + PARTING
     while True:
         now = snapshot(host, role)
@@ -239,7 +248,7 @@ def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms
 
 
 def refuse_claimed(hosts: Mapping[str, Host]) -> None:
-    """Raise HostError if another campaign uses a host; called before a campaign is created."""
+    """Raise HostError if another campaign uses a host, before a new campaign is created."""
     nobody = Holder("", "", "", "", 0, 0)
 
     def refuse(role: str) -> None:
@@ -255,7 +264,7 @@ def _printed(completed: Completed) -> str:
 
 
 def _twice(act: Callable[[], T]) -> T:
-    """Return `act()`, retried once if need be; errors name no script."""
+    """Return `act()`, retried once after a HostError. A failed command is named without script."""
     try:
         return act()
     except NotOurs:

@@ -11,25 +11,26 @@ from netlimits.restore.guard import scripts
 from netlimits.restore.guard.claim import Claim, Holder, parse, printable
 from netlimits.restore.notes import NoteFile
 
-SETTLES = scripts.LOCK_WAIT + 15.0
-"""Deadline in seconds of a command here: it waits for another one that has the lock."""
+DEADLINE = scripts.LOCK_WAIT + 15.0
+"""Deadline in seconds of the commands here, which may wait for the lock."""
 
 
 @dataclass(slots=True)
 class HostStatus:
-    """The claims, guard and notes of a host; times in seconds of its /proc/uptime.
+    """The claims, guard and notes of a host. Times are seconds of its /proc/uptime.
 
     Attributes:
-        key: The name of a guard's files.
+        key: The host's identity, which is also the name of a guard's files.
+        uid: The login's user id.
         claims: (path, text) of each claim.
         held: Paths of the claims whose campaign's connection is open.
-        links: Link addresses.
-        notes: The notes in the login's folder, one text each.
-        pid: The guard's process; 0 if there is only its file, None if there is no guard.
-        doing: `watch` or `now`.
-        deadline: When it fires.
-        would: The commands it would run.
-        log: Its log, once it `fired`.
+        links: Link addresses of all interfaces.
+        notes: The text of each note in the login's folder.
+        pid: The guard's process; 0 if it has only its file, None if there is no guard.
+        doing: What the guard does: `watch` (waits), `now` (restores) or `dead`.
+        deadline: The time at which the guard fires.
+        would: The commands that the guard would run.
+        log: The guard's log, once it `fired`.
     """
 
     key: str = ""
@@ -101,7 +102,7 @@ def _take_in(snapshot: HostStatus, word: str, rest: str) -> None:
 
 
 def take(holder: Holder, seconds: float, old: tuple[str, str] | None, dead: bool) -> Command:
-    """Return the command that claims a host, replacing `old`, if need be only a `dead` one."""
+    """Return the command that claims a host in place of `old`; if `dead`, only if not held."""
     path, text = old or ("", "")
     words = (holder.text, str(_whole_seconds(seconds)), text, path, "dead" if dead else "any")
     return _command(scripts.TAKE, "take", *words)
@@ -116,7 +117,7 @@ def await_hold(holder: Holder, claim: str) -> Command:
 
 
 def within(holder: Holder, claim: str, command: Command, guarded: bool = False) -> Command:
-    """Return a command that runs only while the claim is ours and, if `guarded`, under a guard."""
+    """Return the command, to run only if the claim is ours and, if `guarded`, a guard works."""
     how = "guarded" if guarded else "any"
     words = ("sh", "-c", scripts.WITHIN, "claimed", holder.text, claim, how)
     deadline = command.deadline + scripts.LOCK_WAIT
@@ -124,7 +125,7 @@ def within(holder: Holder, claim: str, command: Command, guarded: bool = False) 
 
 
 def renew(holder: Holder, claim: str, seconds: float, guard: float | None) -> Command:
-    """Return the command that extends the claim's time, and the guard's; see `answered`."""
+    """Return the command that extends the claim and, unless `guard` is None, the guard (in s)."""
     words = (str(_whole_seconds(seconds)), "" if guard is None else str(_whole_seconds(guard)))
     return _command(scripts.RENEW, "renew", holder.text, claim, *words)
 
@@ -136,13 +137,13 @@ def postpone(holder: Holder, claim: str, seconds: float) -> Command:
 def arm(
     holder: Holder, claim: str, seconds: float, script: str, note: NoteFile | None = None
 ) -> Command:
-    """Return the command that writes a note, installs a guard's script and starts its process."""
+    """Return the command that writes a note, and installs and starts a guard's script."""
     words = (holder.text, claim, str(_whole_seconds(seconds)), note.name if note else "")
     return _command(scripts.ARM, "arm", *words, stdin=(note.text if note else "") + script)
 
 
 def fired(holder: Holder, claim: str) -> Command:
-    """Return the command that prints `fired` if the guard restored, `dead` if none is at work."""
+    """Return the command that prints `fired` if the guard has fired, `dead` if none is at work."""
     return replace(_command(scripts.FIRED, "fired", holder.text, claim), perl=scripts.FIRED_IN_PERL)
 
 
@@ -152,7 +153,7 @@ def release(holder: Holder, claim: str, leads: bool) -> Command:
 
 
 def answered(completed: Completed) -> tuple[bool, str | None]:
-    """Return (the guard had fired, text of the claim that replaced ours or None)."""
+    """Return (the guard has fired, text of the claim that replaced ours or None if none did)."""
     if completed.command.within and completed.status != scripts.LOST:
         return False, None
     for line in completed.stdout.splitlines():
@@ -162,7 +163,7 @@ def answered(completed: Completed) -> tuple[bool, str | None]:
 
 
 def unguarded(completed: Completed) -> bool:
-    """Return True if a command `within` a claim was not run, as no guard was at work."""
+    """Return True if a command of `within` did not run because no guard was at work."""
     return bool(completed.command.within) and completed.status == scripts.UNGUARDED
 
 
@@ -175,7 +176,7 @@ def unarmed(completed: Completed) -> bool:
 
 
 def _command(script: str, name: str, *arguments: str, stdin: str = "") -> Command:
-    return Command(("sh", "-c", script, name, *arguments), stdin=stdin, deadline=SETTLES)
+    return Command(("sh", "-c", script, name, *arguments), stdin=stdin, deadline=DEADLINE)
 
 
 def _whole_seconds(seconds: float) -> int:

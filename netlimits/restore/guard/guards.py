@@ -27,28 +27,29 @@ from netlimits.restore.originals import Changed, Original
 from netlimits.units import durations
 
 PATIENCE = 300.0
-"""Seconds without renewal, beyond a run's own time, after which a guard restores its host."""
+"""Default seconds without a renewal, beyond a run's own time, until a guard restores its host."""
 
 OVER = 0.1
-"""Share of the patience that each renewal adds to what is needed.
+"""Share of the patience that each renewal adds to the time needed.
 
-Runs within that time need no renewal: with the usual patience there is one in half a minute.
+Runs that start within the added time need no renewal: with the default patience, one renewal in 30
+seconds is enough.
 """
 
 _TRIES = 3
-"""Number of times that a guard whose time passed before a change is armed again for it."""
+"""Number of times to arm a guard again whose deadline passed before a change was made."""
 
 NOTHING: Mapping[str, Completed] = {}
 
 RESTORE_SECONDS = 60.0
 """Minimum seconds of a claim while the controller restores one setting.
 
-No guard fires while the claim is held; a controller that dies holds it no more.
+No guard fires while the claim is held, and a controller that dies does not hold it any more.
 """
 
 
 class Guards:
-    """The claims and guards of a campaign's hosts; without `patience` (seconds) no guards."""
+    """The claims and guards of a campaign's hosts; no guards if `patience` (seconds) is None."""
 
     def __init__(
         self,
@@ -71,7 +72,7 @@ class Guards:
         return self._patience or PATIENCE
 
     def for_roles(self, roles: Collection[str]) -> Guards:
-        """Return a view of some roles' hosts; both share what is claimed, armed or released."""
+        """Return a view of the hosts of some roles, which shares its state with this one."""
         part = copy.copy(self)
         part._roles = tuple(roles)
         return part
@@ -86,15 +87,16 @@ class Guards:
     def renew(self, seconds: float) -> tuple[str, ...]:
         """Extend claims and guards to `seconds` from now plus the patience and a little more.
 
-        Returns the roles whose guard had restored settings since: they have to be read again.
-        Missing guards are started again. Raises HostError.
+        Missing guards are started again. Returns the roles whose guard has fired meanwhile: their
+        settings must be read again. Raises HostError.
         """
         return self._renewed(self._places, seconds)
 
     def keep(self, seconds: float) -> tuple[str, ...]:
-        """Renew only the hosts that need it; call it as each run starts.
+        """Renew the hosts that need it, at the start of each run; return as `renew`.
 
-        One whose time is much too long is renewed too: a dead controller must be noticed soon.
+        A deadline that is much too late is renewed too: the guard must notice a dead controller
+        soon.
         """
         needed = _now() + seconds + self.patience
 
@@ -111,7 +113,7 @@ class Guards:
         return _roles(places, at_once(lambda place: self._renew(place, claim, guard), places))
 
     def fired(self, answers: Mapping[str, Completed] = NOTHING) -> tuple[str, ...]:
-        """Return the roles whose guard has restored settings since `renew`; their run is invalid.
+        """Return the roles whose guard has fired since `renew`: their run is invalid.
 
         `answers` are the results of `questions` by role; hosts without a complete one are asked.
         """
@@ -131,13 +133,13 @@ class Guards:
         return _roles(places, at_once(fired, places))
 
     def questions(self) -> dict[str, Command]:
-        """Return the commands of `fired` by role, for callers that combine them with others."""
+        """Return the commands that `fired` needs by role, to run them together with others."""
         return {
             self._role(place): commands.fired(self._holder, place.claim) for place in self._places
         }
 
     def run(self, role: str, command: Command) -> Completed:
-        """Run a command that changes the host, unless the host is no longer ours (HostError)."""
+        """Run a command that changes the host. Raises HostError if the claim is not ours now."""
         return self.begin_change(role, [command], ())().answers[0]
 
     def begin_change(
@@ -147,11 +149,11 @@ class Guards:
         then: Sequence[Command],
         guarded: bool = False,
     ) -> Callable[[], Changed]:
-        """Start commands that change the host, as `run`, and some that read it after the last.
+        """Start commands that change the host, as `run`, and readings after the last one.
 
-        If `guarded`, each is run only while the host's guard would restore it. Call the returned
-        function: it waits. Only the last change and the reads share a round trip: with all changes
-        in it their deadlines would add up.
+        If `guarded`, each change is made only while the host's guard would restore it. The returned
+        function waits, and must be called. Only the last change and the readings share a round
+        trip: the deadlines of several changes would add up.
         """
         guarded = guarded and self._patience is not None
         *first, last = changes
@@ -167,7 +169,7 @@ class Guards:
     def _begin(
         self, role: str, change: Command, then: Sequence[Command], guarded: bool
     ) -> Callable[[], Sequence[Completed]]:
-        """Start a change and its reads; a guard whose time passed before is armed again."""
+        """Start a change and its readings; a guard whose deadline passed before is armed again."""
         place = self._claims.place(role)
         every = [commands.within(self._holder, place.claim, change, guarded), *then]
         wait = self._host(role).begin_in_turn(every)
@@ -191,7 +193,7 @@ class Guards:
         return changed
 
     def arm(self, original: Original, note: NoteFile | None = None) -> None:
-        """Make sure that a guard would restore this setting; write a `note` before that."""
+        """Write the `note`, and make sure that a guard would restore this setting."""
         if self._patience is None:
             if note:
                 self._leave(original.role, note)
@@ -225,10 +227,10 @@ class Guards:
             ) from None
 
     def begin_restore(self, original: Original) -> None:
-        """Extend claim and guard while a setting is restored. Raises HostError if not ours.
+        """Extend claim and guard for the restore of a setting.
 
-        A host whose full disk cannot store the new time is restored all the same: if its guard
-        fires meanwhile, it restores the same.
+        Raises HostError if the claim is not ours now. A host whose full disk cannot store the new
+        deadline is restored all the same: if its guard fires meanwhile, it restores the same state.
         """
         if original.role not in self._claims:
             return
@@ -241,7 +243,7 @@ class Guards:
             return
 
     def release(self, left: Collection[str] = ()) -> None:
-        """End guards and claims, except on the roles in `left`. Raises RestoreError."""
+        """End guards and claims, except on hosts of the roles `left`. Raises RestoreError."""
         problems = []
         for place in reversed(self._places):
             if set(place.roles) & set(left):
@@ -258,7 +260,7 @@ class Guards:
             )
 
     def _renew(self, place: ClaimedLogin, seconds: float, guard: float | None) -> bool:
-        """Renew claim and, unless `guard` is None, guard; return True if the guard had fired."""
+        """Extend the claim to `seconds`, the guard to `guard`; return True if it has fired."""
         if place.leads:
             command = commands.renew(self._holder, place.claim, seconds, guard)
         elif guard is not None:
@@ -277,7 +279,7 @@ class Guards:
 
 
 def _now() -> float:
-    """Return seconds of a clock that runs while this machine sleeps, as the hosts' clocks do."""
+    """Return seconds of a clock that also counts while this machine is suspended."""
     return (
         time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
     )

@@ -1,4 +1,4 @@
-"""The data that `netlimits status` shows of a host's claims and guard."""
+"""The data that `netlimits status` shows about a host's claims and guard."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from netlimits.restore.guard.claim import printable
 from netlimits.restore.guard.commands import HostStatus
 
 WIDTH = 160
-"""Characters shown of a command: an MTU's restore has a hundred IPv6 sysctls."""
+"""Maximum characters shown of a command: the restore of an MTU has a hundred IPv6 sysctls."""
 
 _DAMAGED = "damaged note"
 
 
 def report(now: HostStatus) -> dict[str, Any]:
-    """Report who claims a host, what its guard does and would restore, and its notes."""
+    """Return who claims a host, what its guard is doing and would run, and its notes."""
     left = None if now.deadline is None else now.deadline - now.uptime
     return {
         "claims": [
@@ -36,7 +36,7 @@ def report(now: HostStatus) -> dict[str, Any]:
 
 
 def lines(role: str, answer: dict[str, Any]) -> list[str]:
-    """Return the report as lines for people, without the output of commands that succeeded."""
+    """Return a report as lines for people; the log without the output of successful commands."""
     shown = []
     for claim in answer["claims"]:
         since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(claim["since"]))
@@ -68,7 +68,7 @@ def lines(role: str, answer: dict[str, Any]) -> list[str]:
 
 
 def has_restored(answer: Mapping[str, Any]) -> bool:
-    """Return True if a host's guard has run all of its commands, each with success."""
+    """Return True if a host's guard has run all its commands, and all succeeded at last."""
     times = [n for n, line in enumerate(answer["log"]) if line.startswith("restoring at ")]
     last = answer["log"][times[-1] :] if times else []
     failed = [line for line in last if line.startswith("  exit status ") and line[-2:] != " 0"]
@@ -104,11 +104,11 @@ def _cut(text: str) -> str:
 def _time(seconds: int | None) -> str:
     if seconds is None:
         return "no deadline"
-    return f"{seconds} s left" if seconds >= 0 else f"time over since {-seconds} s"
+    return f"{seconds} s left" if seconds >= 0 else f"overdue by {-seconds} s"
 
 
 def _note(text: str, now: HostStatus) -> dict[str, str] | None:
-    """Return the place in a note; None for another host's note in a shared home folder."""
+    """Parse a note's role, interface, setting and campaign; None if it is about another host."""
     try:
         note = decoding.parsed(text)
         if note["link_address"] not in now.links:

@@ -1,11 +1,11 @@
-"""The guard: a readable shell script that contains the commands of the restore.
+"""Write the guard: a readable shell script that contains the commands of the restore.
 
-It needs `sh`, `timeout` and `sleep`. It sleeps until a deadline (of /proc/uptime, which no clock
-step changes) that the controller extends at each run; for a while longer if somebody holds the
-claim. It restores each setting under the lock that every change needs, in two passes, and tries
-again a few times if the second fails. When another setting is changed the file is replaced and the
-process stays: at its deadline it starts the present file (`sh FILE now`), which a person may do as
-well.
+It needs `sh`, `timeout` and `sleep`. It sleeps until a deadline, which the controller extends at
+each run, and a while longer if somebody holds the claim. Deadlines are times of /proc/uptime, which
+no change of the clock affects. It restores each setting under the lock that every change needs, in
+two passes, and tries again a few times if the second pass fails. When another setting is changed,
+the file is replaced and the process stays. At its deadline the process runs the present file
+(`sh FILE now`), as a person may do too.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from netlimits.hosts.shell import ROOTS_PATH, SUDO
 from netlimits.model import Command
 from netlimits.restore.guard import scripts
 from netlimits.restore.guard.claim import PLACES, Holder, printable
-from netlimits.restore.originals import Original, in_words, restore_order
+from netlimits.restore.originals import Original, restore_order, shell_lines
 from netlimits.settings import setting
 
 SECOND_PASS = 3
-"""Seconds between the two passes: a link may be down while its MTU changes, and an offload that
-another one blocked needs that one restored first.
+"""Seconds between the two passes.
+
+The first pass may fail for a link that is down while its MTU changes, or for an offload that needs
+another one restored first.
 """
 
 TRIES = 5
@@ -34,7 +36,7 @@ PAUSE = 10
 """Seconds before the first further try; each later one waits twice as long."""
 
 LONGEST_HOLD = 600
-"""Seconds beyond its deadline that a guard waits for somebody who holds the claim."""
+"""Maximum seconds that a guard waits beyond its deadline while somebody holds the claim."""
 
 _HEAD = """\
 #!/bin/sh
@@ -166,7 +168,7 @@ esac
 
 
 def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
-    """Return the script that restores `originals`; it reads its deadline every `patience` s."""
+    """Return the script that restores `originals`; it checks its deadline every `patience` s."""
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
     head = (
         f"#   campaign   {holder.campaign}",
@@ -199,6 +201,7 @@ def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
 
 
 def commands(original: Original) -> tuple[Command, ...]:
+    """Return the commands that restore an original from any state."""
     return setting(original.setting).undo(original.interface, original.state, {})
 
 
@@ -211,6 +214,6 @@ def _lines(originals: Sequence[Original]) -> Iterator[str]:
             how = f"act {command.deadline:g}"
             if command.stdin:
                 how = f"fed {command.deadline:g} {shlex.quote(command.stdin.rstrip())}"
-            yield from (printable(f"    # would {line}") for line in in_words(command))
+            yield from (printable(f"    # would {line}") for line in shell_lines(command))
             yield f"    {how} {root}{shlex.join(command.argv)}"
         yield "    unlocked"

@@ -2,8 +2,8 @@
 
 Variable parts are arguments or standard input. A guard's files are in the folder of the notes:
 KEY.guard (the script), .deadline, .pid, and .log once it fired. A script that checks a claim and
-then acts does both under one lock, on the host's network namespace: a change is made while the
-claim holds, or not.
+then acts does both under one lock, on the host's network namespace. So no change is made after the
+claim was lost.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from netlimits.restore.guard.claim import PLACES
 from netlimits.restore.notes import NOTES
 
 LOCK = "/proc/self/ns/net"
-"""The file to lock for checking a claim and acting on it: the host's network namespace."""
+"""The file to lock while checking a claim and acting on it: the host's network namespace."""
 
 LOCK_WAIT = 75
-"""Seconds to wait for the lock: longer than any change of a setting may take."""
+"""Seconds to wait for the lock: longer than any change of a setting takes."""
 
 LOST = 79
 """Exit status of `WITHIN` if the claim is no longer ours."""
@@ -29,19 +29,19 @@ read -r boot </proc/sys/kernel/random/boot_id
 net=$(readlink /proc/self/ns/net); net=${net#*[}; net=${net%]}
 key=$net-${boot%%-*}
 """
-"""Set $key to the host's identity: a boot of a network stack."""
+"""Set $key to the host's identity: its network namespace and boot."""
 
 _KEY_OF_CLAIM = r"""
 key=${2##*/netlimits-}; key=${key%.claim}
 read -r boot </proc/sys/kernel/random/boot_id
 case $key in *-"${boot%%-*}") ;; *) echo lost; exit 0 ;; esac
 """
-"""Set $key from the name of our claim at $2, without a process."""
+"""Set $key from the path of our claim in $2, without a process; print `lost` after a reboot."""
 
 HELD = r"""
 held() { [ -f "$1" ] && [ ! -L "$1" ] && ! (exec 8<"$1" && flock -n -s 8) 2>/dev/null; }
 """
-"""Define `held`: the connection of the campaign with that claim is open."""
+"""Define `held FILE`: true if a campaign's connection keeps the .alive file of its claim locked."""
 
 _UPTIME = "read -r up _ </proc/uptime; up=${up%.*}"
 
@@ -54,7 +54,7 @@ lock() {{
     {_UPTIME}
 }}
 """
-"""Define `lock`: wait for the lock, then set $up to the time, at which a claim's time begins."""
+"""Define `lock`: wait for the lock, then set $up to the uptime, from which new deadlines count."""
 
 _GUARD = r"""
 f=$d/$key
@@ -71,10 +71,10 @@ alive() {
 signalled() { kill -s "$1" -- "-$pid" 2>/dev/null || kill -s "$1" "$pid"; }
 woken() { alive && signalled CONT; }
 """
-"""Define the guard's files as $f and endings, `alive` for its process, and `woken`.
+"""Set $f to the guard's files without their endings; define `alive`, `signalled` and `woken`.
 
-`woken` continues a process that somebody stopped (SIGSTOP): it may hold the lock and guards
-nothing.
+`alive` is true if the guard's process runs; it sets $pid and $doing. `woken` continues a process
+that somebody stopped (SIGSTOP), which may hold the lock and guards nothing.
 """
 
 _HERE = FOLDER + KEY + HELD + _LOCK + _GUARD
@@ -88,7 +88,7 @@ mine=$1 claim=$2
 _REFUSED = "ours || { lost; exit 0; }\n"
 _OURS = _IS_OURS + "lock\n" + _REFUSED
 _CLAIMED = FOLDER + _KEY_OF_CLAIM + HELD + _LOCK + _GUARD + "woken\n" + _OURS
-"""The head of scripts that act under the lock, only while the claim is ours."""
+"""The head of scripts that act under the lock, and only while the claim $1 at $2 is ours."""
 
 _AT_WORK = r"""
 working() {
@@ -99,7 +99,7 @@ working() {
     return 1
 }
 """
-"""Define `working`: the guard has its script and a process that nobody stopped."""
+"""Define `working`: true if the guard has its script, and a process that nobody stopped."""
 
 WITHIN = (
     _LOCK
@@ -121,12 +121,12 @@ exec "$@"
 )
 """Run the words after $3 if the claim is ours, and keep the lock until they end.
 
-If $3 is `guarded`, also if a guard is at work whose time is to come. A guard restores under the
-same lock, so what is changed here is restored even if its time comes the next moment.
+If $3 is `guarded`, a guard must also be at work, with its deadline ahead. A guard restores under
+the same lock, so it restores this change even if its deadline passes the next moment.
 """
 
-# A process that systemd starts belongs to no login's session, so that no logout ends it. It
-# would see the machine's own network and files, so it will not do inside a namespace.
+# A process that systemd starts belongs to no login session, so no logout ends it. It sees the
+# machine's own network and files, so it is not used inside a namespace.
 _POSTPONE = r"""
 begun() { n=0; until alive; do n=$((n + 1)); [ $n -lt 250 ] || return 1; sleep 0.02; done; }
 by_systemd() {
@@ -176,7 +176,7 @@ sed -n "s/^    # would /would /p" "$f.guard"
 exit 0
 """
 )
-"""Print who claims the host and what guards it, without changes or waits."""
+"""Print the host's claims, notes and guard; change nothing and wait for nothing."""
 
 TAKE = (
     _HERE
@@ -208,8 +208,9 @@ exit 4
 )
 """Claim the host with text $1 for $2 s, replacing the claim $3 at $4 (empty: there is none).
 
-The claim goes into the first place that accepts it: a host whose /run is full can be restored too.
-If $5 is `dead`, the replaced claim must be held by nobody. Exit status 3: another one was faster.
+The claim goes into the first folder that accepts it, so that a host whose /run is full can be
+restored too. If $5 is `dead`, nobody may hold the replaced claim. Exit status 3: the claims have
+changed meanwhile.
 """
 
 HOLD = (
@@ -221,7 +222,7 @@ exec 9<&-
 exec sleep 2147483647
 """
 )
-"""Hold our claim's file locked while the process lives, which is as long as our connection."""
+"""Keep our claim's file locked until the process ends, which it does with our connection."""
 
 AWAIT = (
     HELD
@@ -237,7 +238,7 @@ until held "${claim%.claim}.alive"; do
 done
 """
 )
-"""Wait until `HOLD` holds it; after ten seconds also for the lock, which may be another's."""
+"""Wait until `HOLD` holds our claim; after 10 s also for the lock, which another may have."""
 
 RENEW = (
     _CLAIMED
@@ -248,7 +249,7 @@ ln -sT "$text" "$claim.$$" && mv -fT "$claim.$$" "$claim" || exit 1
 [ -z "$4" ] || guarded $((up + $4))
 """
 )
-"""Extend the claim's time to $3 s from now, and the guard's to $4 s (empty: leave it)."""
+"""Extend the claim to $3 s from now, and the guard's deadline to $4 s (empty: leave it)."""
 
 ARM = (
     _CLAIMED
@@ -262,13 +263,13 @@ placed "$key.guard" || exit 1
 postpone $((up + $3))
 """
 )
-"""Install a guard's script and make sure that its process runs, for $3 s from now.
+"""Install a guard's script with a deadline $3 s from now, and make sure that its process runs.
 
-If $4 is a note's file name, write the note first: it is the first line of standard input.
+If $4 is the file name of a note, write the note first: it is the first line of standard input.
 """
 
 POSTPONE = _CLAIMED + _POSTPONE + "guarded $((up + $3))\n"
-"""Extend the time of this login's guard, if another login of the campaign has the claim."""
+"""Extend this login's guard to $3 s from now; another login of the campaign renews the claim."""
 
 FIRED = (
     FOLDER
@@ -284,8 +285,8 @@ working || echo dead
 )
 """Print `fired` if the guard restored something since it was armed, and `dead` if none is at work.
 
-A guard is dead if its file is missing, or its process is gone or stopped. The script needs no lock:
-a guard logs before it restores, and a claim goes before its host is changed.
+A guard is dead if its script is missing, or its process is gone or stopped. This needs no lock: a
+guard writes its log before it restores, and whoever takes a claim over does so before any change.
 """
 
 FIRED_IN_PERL = r"""
@@ -303,7 +304,7 @@ chomp(my $pid = -f "$guard.pid" ? $first->("$guard.pid") : "");
 print "dead\n" unless -f "$guard.guard" && $first->("/proc/$pid/stat") =~ /\) [^TtXZ]/;
 0;
 """
-"""Does what `FIRED` does, which every run asks, without a process (`hosts.perl`)."""
+"""`FIRED` in Perl (`hosts.perl`), which starts no process: every run executes it."""
 
 RELEASE = (
     _CLAIMED
@@ -326,5 +327,5 @@ rm -f "$claim" "${claim%.claim}.alive"
 )
 """End this login's guard and, if $3 is `all`, remove our claim.
 
-This includes the leftover of a renewal that was killed between its two steps.
+This also removes the file that `RENEW` leaves if it is killed between its two steps.
 """

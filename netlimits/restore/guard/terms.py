@@ -1,4 +1,4 @@
-"""The terms on which a host is claimed: what may be taken over, and from whom."""
+"""The conditions for claiming a host: which claims and notes may be taken over."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from netlimits.restore.guard.claim import Claim, Holder, printable
 from netlimits.restore.guard.commands import HostStatus
 
 OR_FORGET = ", or leave it as it is with `netlimits restore --hosts FILE --forget`"
-"""The command that frees a host in any case, for errors about what a campaign left there."""
+"""End of an error about what a campaign left on a host: the command that frees it unrestored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Hosts that may be claimed beside free ones: with a dead claim, a living one, notes."""
+    """What a host may have and still be claimed.
+
+    A claim whose connection is gone (`dead`) or open (`living`), or notes of another campaign
+    (`noted`).
+    """
 
     dead: bool = False
     living: bool = False
@@ -69,14 +73,14 @@ def _in_the_way(claim: Claim, terms: Terms) -> str:
 
 
 def must_be_dead(now: HostStatus, holder: Holder, terms: Terms) -> bool:
-    """Return True if the claim there may be taken only while nobody holds it."""
+    """Return True if the present claim may be replaced only while nobody holds it."""
     return not terms.living and any(
         claim is None or not (claim.stale or _is_own(claim, holder)) for *_, claim in now.claimed()
     )
 
 
 def _noted(now: HostStatus, holder: Holder, damaged_too: bool) -> str:
-    """Return why the notes on a host keep `holder` from claiming it, or ""."""
+    """Return why notes on a host forbid that `holder` claims it, or ""."""
     for note in now.notes:
         try:
             fields = decoding.parsed(note)

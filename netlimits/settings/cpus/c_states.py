@@ -1,7 +1,8 @@
-"""How deeply idle CPUs may sleep: a latency that /dev/cpu_dma_latency is held open with.
+"""Limit how deeply idle CPUs sleep, by a wake-up latency written to /dev/cpu_dma_latency.
 
-It holds as long as a process has the file open: `tee`, which waits for a `sleep` of ours, and ends
-after `hours` if everything else fails. A file beside the notes holds the process, as for `load`.
+The limit holds while a process has the file open. That is a `tee`, which waits for a `sleep` of
+ours, so it ends after `hours` if everything else fails. A file beside the notes records the
+process, as for `load`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ours() {
 held() { ps -o comm= -s "$pid" | grep -qx 'tee\|sudo'; }
 """
 )
-"""Define `ours`: if ours still holds the file, set its pid and its latency."""
+"""Define `ours`: True if our process still holds the device; sets $pid and $latency."""
 
 _READ = (
     _OURS
@@ -80,7 +81,10 @@ s=$?
 rmdir "$d" 2>/dev/null
 exit $s"""
 )
-"""End ours if it runs; then hold the file with $1 µs for at most $2 s. Descriptor 9 is the lock."""
+"""End our process if it runs; unless $1 is `-`, hold the device with $1 µs for at most $2 s.
+
+Descriptor 9 is the lock for changes of the host.
+"""
 
 _HELD = re.compile(r"^held ([0-9]+) (-?[0-9]+)$", re.MULTILINE)
 
@@ -108,7 +112,7 @@ class CStates(Setting):
         return Command(("sh", "-c", _READ))
 
     def state(self, completed: Completed) -> State:
-        """Return {"device", "driver", "missing", "latency_us": None without ours, …}."""
+        """Return what the host has, and the "latency_us" that we hold (None: nothing)."""
         if completed.status != 0:
             raise self.unreadable(completed)
         text = completed.stdout

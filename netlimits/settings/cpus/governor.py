@@ -1,6 +1,6 @@
-"""How the kernel chooses the frequency of the host's CPUs: the cpufreq governor, through /sys.
+"""The cpufreq governor, by which the kernel chooses the frequency of each CPU, through /sys.
 
-A guest mostly has none: its CPUs' frequency is the host's.
+Most virtual machines have none: the hypervisor controls the frequency.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Governor(NamedValues):
     """`governor: performance`."""
 
     name = "governor"
-    vanishing = True  # a CPU may be offline
+    vanishing = True  # a CPU may go offline
     schema: Mapping[str, Any] = {
         "type": "string",
         "title": "Frequency governor of all CPUs",

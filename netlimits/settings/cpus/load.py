@@ -1,8 +1,9 @@
 """Background load of the host's CPUs: stress-ng, with a number of workers for each CPU.
 
 It outlives the command that starts it, and ends after `hours` if everything else fails. A file
-beside the notes, named after the network namespace, holds its process. A process is ours only with
-the id, start time and command line of that file; only its process group is ever killed.
+beside the notes, named after the network namespace, records its process. A process counts as ours
+only if it has the recorded id and start time, and a command line of stress-ng. Only its process
+group is ever killed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ours() {
 workers() { ps -o s=,comm= -s "$pid" | grep -c '^[^Z] *stress-ng-cpu'; }
 """
 )
-"""Define `ours`: if our load still runs, set its pid and its options."""
+"""Define `ours`: True if our load still runs; sets $pid and its options."""
 
 _READ = (
     _OURS
@@ -82,7 +83,10 @@ fi
 rmdir "$d" 2>/dev/null
 [ "$1" -eq 0 ]"""
 )
-"""End ours; then start $1 workers a CPU at $2 % by method $3, for $4 s. Descriptor 9 is a lock."""
+"""End our load; then start $1 workers per CPU at $2 % with method $3, for $4 s.
+
+Descriptor 9 is the lock for changes of the host.
+"""
 
 _LINE = re.compile(r"^load (\d+) (\d+) (\S+) (-?\d+) (\d+)$", re.MULTILINE)
 
@@ -121,7 +125,7 @@ class Load(Setting):
         return Command(("sh", "-c", _READ))
 
     def state(self, completed: Completed) -> State:
-        """Return our load: workers asked for a CPU, and how many are `running` in all."""
+        """Return our load: the workers requested per CPU, and the total "running"."""
         cpus = re.search(r"^cpus ([1-9]\d*)$", completed.stdout, re.MULTILINE)
         if completed.status != 0 or not cpus:
             raise self.unreadable(completed)
@@ -136,7 +140,7 @@ class Load(Setting):
             "method": method,
             "seconds_left": int(left),
             "running": int(running),
-            # our load ended by itself and left its file
+            # the load ended by itself and left its file
             **({"over": True} if re.search(r"^over$", completed.stdout, re.MULTILINE) else {}),
         }
 
@@ -186,7 +190,7 @@ class Load(Setting):
 
 
 def _unlike(state: State, like: Mapping[str, Any], word: str) -> tuple[str, ...]:
-    """Return how the load of a state differs, in words; its kind counts only if there is one."""
+    """Return how the load differs from `like`; its share and method count only if there is one."""
     each = like["workers_per_cpu"]
     if state["running"] != each * state["cpus"] or state["workers_per_cpu"] != each:
         return (f"{state['running']} workers run, {word} {each * state['cpus']}",)

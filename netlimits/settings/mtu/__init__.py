@@ -1,14 +1,15 @@
 """The MTU of an interface, through `ip link`, and everything that changes with it.
 
-The kernel lowers VLANs and macvlans on the interface with it, and what is stacked on those; all
-stay small when it grows again. A bridge follows its ports until somebody sets its MTU, so that is
-not done. IPv6 leaves the interface below 1280 (see `ipv6`). All of that is read and restored.
+The kernel also lowers the MTU of VLANs and macvlans on the interface, and of interfaces stacked on
+those; all of them stay small when it grows again. A bridge follows its ports until somebody sets
+its own MTU, so an MTU for a bridge is an error. Below 1280 the interface loses IPv6 (see `ipv6`).
+All of that is read and restored.
 
-Interfaces in other network namespaces are lowered as well: they are searched before (`stacked`),
-and an MTU that would lower one is refused.
+Interfaces in other network namespaces are lowered as well. `stacked` finds them beforehand, and an
+MTU that would lower one is an error.
 
 Below some 90 bytes the kernel keeps a locked path MTU for each peer, which outlives the change by
-ten minutes. No such entry can be deleted alone, so the cache is flushed.
+ten minutes. Such entries cannot be deleted one by one, so the cache is flushed.
 """
 
 from __future__ import annotations
@@ -41,8 +42,7 @@ _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || 
     [ "$(id -u)" = 0 ] || root="sudo -n --"
     $root sysctl -w net.ipv4.route.flush=1
 }"""
-"""Flush the cache if needed, for an unknown state."""
-
+"""Flush the route cache if it holds a locked path MTU; used if the present state is unknown."""
 
 _NEIGHBOUR = re.compile(
     r"[0-9a-fA-F:.]+( lladdr [0-9a-f:]+)?( (router|proxy|extern_learn|managed))*"
@@ -64,16 +64,16 @@ class Mtu(Setting):
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return a script that looks into other namespaces if `about` is a smaller MTU."""
+        """Return a script that also searches other namespaces if `about` is a smaller MTU."""
         wanted = 2**31 if isinstance(about, Mapping) else about  # a mapping is an original state
         return Command(("sh", "-c", _SCRIPT, "sh", interface, str(wanted), stacked.LOOK))
 
     def state(self, completed: Completed) -> State:
-        """Return the MTU, and all that changes with it.
+        """Return the MTU and everything that changes with it.
 
-        "others" are stacked on this interface, lowest first; "away" are in other network
-        namespaces; on the "hidden" ones the login may not see all; "unseen" are numbers of
-        namespaces that may have some; "exceptions" are peers with a locked path MTU.
+        "others" are the interfaces stacked on this one, lowest first; "away" those in other network
+        namespaces. "hidden" are interfaces on which the login cannot see all others; "unseen" are
+        numbers of namespaces that it cannot search. "exceptions" are peers with a locked path MTU.
         """
         try:
             first, second, *lines = completed.stdout.splitlines()
@@ -121,7 +121,7 @@ class Mtu(Setting):
                 f"{interface} is a bridge, which would never again follow the MTU of its ports "
                 "once its own MTU was set; set the MTU of its ports, or leave `mtu` out"
             )
-        if moving := ipv6.cannot_move(state["ipv6"]):
+        if moving := state["ipv6"]["moving"]:
             raise self.error(
                 f"an MTU of {wanted} would move the mtu of {interface}'s IPv6 routes to "
                 f"{', '.join(moving)}, which could not be restored; delete them or lock their mtu "
@@ -159,7 +159,6 @@ class Mtu(Setting):
                 f"{', '.join(state['hidden'])}, and an MTU of {wanted} could lower its own; log in "
                 "as root, or remove it first"
             )
-
         if state["unseen"]:
             raise self.error(
                 f"a network namespace that this login does not see (nsid "
@@ -179,7 +178,7 @@ class Mtu(Setting):
         for other, mtu in original["others"].items():
             if other not in original["bridges"] and (not state or now.get(other, mtu) != mtu):
                 commands.append(_set(other, mtu))
-        if state and not commands:  # else they follow by themselves
+        if state and not commands:  # bridges follow a change of their ports by themselves
             for bridge in original["bridges"]:
                 mtu = original["others"].get(bridge, 0)
                 if now.get(bridge, mtu) != mtu:
@@ -207,7 +206,7 @@ class Mtu(Setting):
 
     def faults(self, state: State) -> Iterator[str]:
         for name, mtu in (("", state["mtu"]), *state["others"].items()):
-            if name and not decoding.interface(name):
+            if name and not decoding.is_interface_name(name):
                 yield f"{name!r} is no interface"
             if not is_number(mtu, 2**31):
                 yield f"{mtu!r} is no MTU"

@@ -1,9 +1,10 @@
 """The IPv6 state of an interface, to restore it after a change of the MTU.
 
 Linux removes IPv6 from an interface whose MTU falls below 1280: addresses, routes, neighbours,
-proxy neighbours, multicast groups, the token and sysctls. Above that every change resets
-`net.ipv6.conf.INTERFACE.mtu` and the `mtu` of routes that is not locked (seen on kernel 6.18).
-Addresses, routes of one hop, neighbours and sysctls are restored; the rest is refused by name.
+proxy neighbours, multicast groups, the token and sysctls. At 1280 and above, every change still
+resets `net.ipv6.conf.INTERFACE.mtu` and each route's `mtu` that is not locked (seen on kernel
+6.18). Addresses, routes with one next hop, neighbours and sysctls are restored. If anything else
+would be lost, the change is an error that names it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ READ = (
     'grep -s "" "/proc/sys/net/ipv6/conf/$1"/* "/proc/sys/net/ipv6/neigh/$1"/* '
     '| sed "s/^/conf /"; '
 )
-"""The part of a script that prints the state of "$1"; it calls `_routes.SHOW`, and LC_ALL is C."""
+"""Script part that prints the IPv6 state of "$1". It needs `_routes.SHOW` and LC_ALL=C."""
 
 _STRAYS = r"""root=
 [ "$(id -u)" = 0 ] || root="sudo -n --"
@@ -40,8 +41,7 @@ ip -6 -o addr show dev "$interface" scope link | while read -r _ _ _ place _; do
     for known; do [ "$known" != "$place" ] || continue 2; done
     $root ip -6 addr del "$place" dev "$interface"
 done"""
-"""Delete link-local addresses except the named ones, for an unknown state."""
-
+"""Delete link-local addresses except the named ones; used if the present state is unknown."""
 
 _MISSING = r"""root=
 [ "$(id -u)" = 0 ] || root="sudo -n --"
@@ -51,7 +51,7 @@ case " $(ip -6 -o addr show dev "$interface" to "${1%/*}") " in
 *" $1 scope global "*) ;;
 *) $root ip -6 addr replace "$@" dev "$interface" ;;
 esac"""
-"""Restore an address if it is missing: to write a global one that is there removes routes."""
+"""Restore an address only if it is missing: writing an existing global one removes routes."""
 
 
 class _Address(TypedDict):
@@ -78,10 +78,11 @@ _MOVES = re.compile(r"(?:^|\s)mtu [0-9]")
 
 
 def state(lines: Iterable[str], interface: str) -> State:
-    """Return what `READ` printed. Raises ValueError if it shows no addresses.
+    """Parse what `READ` printed. Raises ValueError if the addresses are unreadable.
 
-    "routes", "behind" and "before" are those of `_routes.read`. In words: "fading" expires by
-    itself, "strange" cannot be restored, "moving" are routes whose `mtu` could not be.
+    "routes", "behind" and "before" are those of `_routes.read`. Three lists are for errors:
+    "fading" names what expires by itself, "strange" what cannot be restored, and "moving" the
+    routes whose `mtu` cannot be restored.
     """
     addresses: list[dict[str, Any]] = []
     shown: list[str] = []
@@ -114,7 +115,7 @@ def state(lines: Iterable[str], interface: str) -> State:
     if conf.get("conf/mc_forwarding", "0") != "0":
         strange.append("multicast routing")
     routes = _routes.read(shown, interface)
-    ours = {r: {**m, **_typed(r)} for r, m in routes["routes"].items() if _is_ours(r)}
+    ours = {r: {**m, **_strange_type(r)} for r, m in routes["routes"].items() if _is_ours(r)}
     fading = [a["local"] for a in addresses if not _stays(a)]
     fading += [
         f"route {_routes.shown(r)}"
@@ -148,7 +149,7 @@ def state(lines: Iterable[str], interface: str) -> State:
 def undo(interface: str, original: State, now: State) -> Iterator[Command]:
     """Yield the commands that restore what differs, or everything if `now` is empty.
 
-    Without IPv6 on the interface nothing can be restored before the MTU is.
+    Yield nothing if the interface has no IPv6 now: its MTU has to be restored first.
     """
     if now and original["conf"] and not now["conf"]:
         return
@@ -205,23 +206,18 @@ def differences(original: State, now: State) -> Iterator[str]:
 
 
 def cannot_return(now: State) -> tuple[str, ...]:
-    """Return what could not be restored once IPv6 is gone, in words."""
+    """Return the names of what could not be restored once the interface has lost IPv6."""
     before = [f"route {_routes.shown(r)} before that of {d}" for r, d in now["before"].items()]
     return (*now["fading"], *now["strange"], *before)
 
 
-def cannot_move(now: State) -> tuple[str, ...]:
-    """Return the routes whose `mtu` any change of the MTU changes and nothing could restore."""
-    return tuple(now["moving"])
-
-
 def _in_order(conf: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the sysctls, the address mode last: writing a `stable_secret` changes it."""
+    """Return the sysctls with `addr_gen_mode` last: writing `stable_secret` changes it."""
     return sorted(conf.items(), key=lambda pair: pair[0] == "conf/addr_gen_mode")
 
 
 def _is_conf(kind: str, name: str) -> bool:
-    """Return True for a file of /proc/sys/net/ipv6/KIND/INTERFACE; a journal may be damaged."""
+    """Return True for a legal file name in /proc/sys/net/ipv6/KIND/INTERFACE."""
     return kind in ("conf", "neigh") and bool(re.fullmatch("[A-Za-z0-9_]+", name))
 
 
@@ -238,7 +234,7 @@ def _place(address: Mapping[str, Any]) -> str:
 
 
 def _new_link_local(original: State, now: State) -> list[str]:
-    """Return the link-local addresses that the kernel made when the MTU grew."""
+    """Return the link-local addresses that are not original: the kernel made them."""
     own = [_place(address) for address in original["addresses"]]
     links = [_place(a) for a in now["addresses"] if a["scope"] == "link"]
     return [place for place in links if place not in own]
@@ -258,8 +254,8 @@ def _is_ours(route: str) -> bool:
     return _type(route) not in ("local", "anycast", "multicast") or " proto kernel" not in route
 
 
-def _typed(route: str) -> dict[str, str]:
-    """Return why a route of somebody's that is of an address's type is not restored, or {}."""
+def _strange_type(route: str) -> dict[str, str]:
+    """Return {"?": type} for a local or anycast route, which cannot be restored, else {}."""
     return {"?": _type(route)} if _type(route) in ("local", "anycast") else {}
 
 
@@ -273,7 +269,7 @@ def _is_link_local(route: str) -> bool:
 
 
 def _is_taken(route: str) -> bool:
-    """Return True if packets use the route because it comes first; False for link-local ones."""
+    """Return True if it matters that a route comes first: not for the kernel's link-local one."""
     return _type(route) == "multicast" or (_is_ours(route) and not _is_link_local(route))
 
 
@@ -283,7 +279,7 @@ def _fades(route: str, metrics: Mapping[str, str]) -> bool:
 
 
 def _moves(route: str, metrics: Mapping[str, str], behind: Mapping[str, str]) -> bool:
-    """Return True if the kernel changes a route's MTU and no command of ours restores it."""
+    """Return True if the kernel changes the route's `mtu` and no command can restore it."""
     if "?" in metrics:
         return bool(_MOVES.search(metrics["?"])) or metrics.get("mtu", "lock").isdigit()
     return metrics.get("mtu", "lock").isdigit() and (_fades(route, metrics) or route in behind)

@@ -1,8 +1,8 @@
-"""The interfaces that are stacked on one, here and in other network namespaces.
+"""Find the interfaces that are stacked on one, here and in other network namespaces.
 
-Those in other namespaces are searched before an MTU is lowered, which takes root. A login without
-root sees only that another network namespace exists, and that an unknown interface, which is up,
-has joined the multicast group of all hosts on this one.
+Other namespaces are searched before an MTU is lowered, which needs root. Without root, a login sees
+only that another network namespace exists, and that an unknown interface which is up has joined the
+all-hosts multicast group on this one.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ fi 2>/dev/null
 $root timeout 10 sh -c "$look" 2>/dev/null || {
     grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'
 }"""
-"""Print the `away` interfaces in other network namespaces that are stacked on one of this.
+"""Print as `away` the interfaces of other network namespaces that are stacked on one of this.
 
-`unseen` are the numbers of known network namespaces that are not found. Without root, or if that
-takes too long, print how many `members` the group of all hosts has on each interface: itself, and
-each that is up on it.
+`unseen` are the numbers of known network namespaces that were not found. Without root, or if the
+search takes too long, print as `members` the size of the all-hosts group on each interface: itself,
+and each interface on it that is up.
 """
 
 
@@ -104,13 +104,13 @@ class StackedLink(msgspec.Struct):
 
 
 _UPON = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "hsr", "macsec")
-"""Kinds stacked on another interface: they join multicast groups there too, and count twice."""
+"""Kinds stacked on another interface. They join multicast groups there too, so count twice."""
 FOLLOW = ("ipvlan", "ipvtap")
-"""Kinds whose MTU the kernel keeps equal to that of the interface below, both ways."""
+"""Kinds whose MTU the kernel keeps equal to that below them, when it falls and when it grows."""
 
 
 def order(links: Mapping[str, StackedLink], interface: str) -> list[str]:
-    """Return an interface and all that are stacked on it, the lower ones first."""
+    """Return an interface and all interfaces stacked on it, lower ones first."""
     below: dict[str, set[str]] = {interface: set()}
     names = [interface]
     for name in names:
@@ -123,7 +123,7 @@ def order(links: Mapping[str, StackedLink], interface: str) -> list[str]:
 
 
 def _upon(links: Mapping[str, StackedLink], name: str, interface: str) -> Iterator[str]:
-    """Yield the interfaces directly on one; the other end of a veth pair is not."""
+    """Yield the interfaces directly on `name`, without the other end of a veth pair."""
     for other in links.values():
         if other.link == name and links[name].link != other.ifname:
             yield other.ifname
@@ -135,6 +135,7 @@ def _upon(links: Mapping[str, StackedLink], name: str, interface: str) -> Iterat
 
 
 def away(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
+    """Yield the `away` interfaces that lie on an interface with one of these indexes."""
     for line in lines:
         if not line.startswith("away "):
             continue
@@ -150,7 +151,7 @@ def away(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
 def hidden(
     lines: Iterable[str], links: Mapping[str, StackedLink], stack: list[str], own: StackedLink
 ) -> Iterator[str]:
-    """Yield the interfaces whose group of all hosts has more members than are visible."""
+    """Yield the interfaces whose all-hosts group has members that no visible interface explains."""
     for line in lines:
         if not line.startswith("members "):
             continue
@@ -167,6 +168,6 @@ def hidden(
 
 
 def unseen(lines: Iterable[str], links: Iterable[StackedLink]) -> list[int]:
-    """Return the namespaces that were not looked into, except those of the links' other ends."""
+    """Return the namespaces that were not searched, except those of the links' other ends."""
     numbers = {int(line.split()[1]) for line in lines if line.startswith("unseen ")}
     return sorted(numbers - {link.link_netnsid for link in links})

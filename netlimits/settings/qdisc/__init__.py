@@ -1,12 +1,12 @@
 """The root qdisc of an interface, through `tc`.
 
 The original is restored with its parameters, or nothing is changed. One that the kernel attached
-(handle 0:) returns when ours is deleted. A configured one is added again if `tc` shows all of it
-(`RETURNABLE`). Other users' classes, filters and inner qdiscs make the setting refuse; clsact and
-ingress stay. The classes of a flow queue are its flows, and are not read.
+(handle 0:) comes back when ours is deleted. A configured one is added again if `tc` shows all of it
+(`RESTORABLE`). Classes, filters and inner qdiscs of other users are an error; clsact and ingress
+stay. The classes of a flow queue are its flows, and are not read.
 
-Ours is always created anew, since `tc qdisc replace` keeps parameters that the new line omits.
-`-r` shows tbf's limit and burst exactly, `-d` its mpu and the stab.
+Ours is always created anew, since `tc qdisc replace` keeps parameters that the new command omits.
+`tc -r` shows tbf's limit and burst exactly, `tc -d` its mpu and the size table (stab).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from netlimits.settings._base import Setting, State
 from netlimits.settings._schema import options
 from netlimits.settings.qdisc import children
 from netlimits.settings.qdisc.children import CHILD, CLASSES, KIND, OURS, Tree
-from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN, parameters, returns
+from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN, parameters, unrestorable
 
 _SCRIPT = (
     'tc -r -d -j qdisc show dev "$1" || exit 1; '
@@ -38,16 +38,16 @@ _CLASS = re.compile(
 _VERSION = re.compile(r"tc utility, iproute2-(?P<major>\d+)\.(?P<minor>\d+)")
 
 _NANOSECONDS = (6, 9)
-"""From this version on tc reads and writes a netem's delay in ns; before, in whole µs and ticks."""
+"""First version of tc that reads and writes netem's delay in ns, not in whole µs and ticks."""
 
 _FLOWS = ("fq_codel", "cake", "sfq")
-"""Kinds whose classes are the flows that wait at the moment."""
+"""Kinds whose classes are the flows that are queued at the moment."""
 
 _HEADER = 14
-"""Bytes of Ethernet's header, which are part of a frame of the MTU."""
+"""Bytes of the Ethernet header, which the MTU does not count."""
 
 _SHOWN = ("kind", "handle", "dev", "root", "refcnt", "options")
-"""Keys that `tc -j` shows for every root qdisc; all others were set beside its options."""
+"""Keys that `tc -j` shows for every root qdisc; other keys are settings besides its options."""
 
 _STAB = ("linklayer", "overhead", "mpu", "mtu", "tsize")
 
@@ -81,10 +81,10 @@ class Qdisc(Setting):
         return Command(("sh", "-c", _SCRIPT, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return the root, its inner qdiscs, and what depends on it.
+        """Return the root qdisc, its inner qdiscs, classes and filters, and what depends on them.
 
-        "within" are the options of the "inner" ones, "beside" the root's other settings (stab),
-        "mtu" and "queue" the interface's, and "nanoseconds" whether tc has them.
+        "within" are the options of the "inner" qdiscs, "beside" the root's settings besides its
+        options (stab). "mtu" and "queue" are the interface's. "nanoseconds" is True if tc has them.
         """
         try:
             first, *lines = completed.stdout.splitlines()
@@ -117,7 +117,7 @@ class Qdisc(Setting):
             raise self.error(f"`tc qdisc show` shows no root qdisc: {reason}", completed) from None
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return commands that replace the qdisc, also if tc does not show all of an equal one."""
+        """Return the commands that replace the qdisc, unless tc shows that it is as wanted."""
         whole = _wish(wanted)
         hidden = state and (_hides(state) or children.hidden(whole))
         if state and not hidden and not self.unmet(state, wanted):
@@ -132,7 +132,7 @@ class Qdisc(Setting):
             )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return each parameter that differs by more than the kernel's clock rounds."""
+        """Compare each parameter, up to the rounding of the kernel and tc."""
         whole = _wish(wanted)
         root = whole.nodes[0]
         if state["kind"] != root.kind:
@@ -157,7 +157,8 @@ class Qdisc(Setting):
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Compare everything; inner qdiscs as a set, since channels decide their number.
 
-        A default qdisc's parameters by the present MTU are no difference: it always returns so.
+        Parameters that a default qdisc takes from the present MTU are no difference: the kernel
+        always creates it with these.
         """
         wrong = [
             f"{part} is {state[part]}, was {original[part]}"
@@ -178,7 +179,7 @@ class Qdisc(Setting):
         others = {
             f"{name} has {_other(now, was)}": 0
             for name, was, now in pairs
-            if was != now and not _is_default(name, was, now, state)
+            if was != now and not _follows_interface(name, was, now, state)
         }
         return tuple(others)
 
@@ -187,15 +188,17 @@ class Qdisc(Setting):
         if not re.fullmatch("[a-z][a-z0-9_]*", kind) or not _HANDLE.fullmatch(handle):
             yield f"{kind[:40]!r} {handle[:40]!r} is no qdisc"
         elif handle != "0:":
-            if why := _not_beside(state["beside"]) or returns(state):
+            if why := _not_beside(state["beside"]) or unrestorable(state):
                 yield f"a {kind} qdisc could not be restored: {why}"
             words = (*_stab(state["beside"]), *parameters(state))
             if strange := [w for w in words if not re.fullmatch("-?[a-z0-9_.]+%?", w)]:
                 yield f"{strange[0][:40]!r} is no parameter of {kind}"
 
 
-def _is_default(name: str, was: Mapping[str, Any], now: Mapping[str, Any], state: State) -> bool:
-    """Return True if all that differs is what the kernel gives a qdisc of its own now."""
+def _follows_interface(
+    name: str, was: Mapping[str, Any], now: Mapping[str, Any], state: State
+) -> bool:
+    """Return True if all differing options are those of a new default qdisc of the interface."""
     kind, handle = name.split()[:2]
     given = _of_interface(kind, state["mtu"], state["queue"]) if handle == "0:" else {}
     return all(
@@ -228,7 +231,7 @@ def _has_nanoseconds(line: str) -> bool:
 
 
 def _stab(beside: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words that give a root qdisc its size table."""
+    """Yield the words of `tc` for the root qdisc's size table."""
     if "stab" in beside:
         yield "stab"
         for name, value in beside["stab"].items():
@@ -236,7 +239,7 @@ def _stab(beside: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _not_beside(beside: Mapping[str, Any]) -> str:
-    """Return which settings beside its options could not be restored, or ""."""
+    """Return why the root's settings besides its options could not be restored, or ""."""
     if strange := sorted(beside.keys() - {"stab"}):
         return f"netlimits does not restore its {', '.join(strange)}"
     stab = beside.get("stab", {})
@@ -288,20 +291,21 @@ def _cannot_return(state: State) -> str:
         )
     if state["handle"] == "0:":
         return ""
-    return _not_beside(state["beside"]) or returns(state)
+    return _not_beside(state["beside"]) or unrestorable(state)
 
 
 def _clear(interface: str, state: State) -> tuple[Command, ...]:
-    """Return the command that leaves the kernel's default; none if it is there already."""
+    """Return the command that deletes the root qdisc; none if it is the kernel's default."""
     if state and state["handle"] == "0:":
         return ()
     return (Command(("tc", "qdisc", "del", "dev", interface, "root"), sudo=True),)
 
 
 def _anew(interface: str, state: State) -> tuple[Command, ...]:
-    """Return the commands that create the kernel's default, also if there is one.
+    """Return the commands that make the kernel create its default qdisc again.
 
-    Its quantum is by the MTU at its creation: one from before the MTU was restored differs.
+    An existing default is recreated too: it has its quantum from the MTU at its creation, which may
+    have been before the MTU was restored.
     """
     between = Command(("tc", "qdisc", "replace", "dev", interface, "root", "pfifo"), sudo=True)
     clear = _clear(interface, state)
@@ -309,7 +313,7 @@ def _anew(interface: str, state: State) -> tuple[Command, ...]:
 
 
 def _unmet_classes(state: State, whole: Tree) -> Iterator[str]:
-    """Yield what of htb's classes does not hold; another structure lacks them all."""
+    """Compare htb's classes with the wanted ones. Of a tree that is not ours, none counts."""
     matches = [match for line in state["classes"] if (match := _CLASS.match(line))]
     ours = state["handle"] == OURS and not state["beside"]
     present = {match["id"]: match.groupdict() for match in matches if ours}

@@ -30,7 +30,7 @@ _SWITCH = one_of("on", "off")
 # -- fq_codel -------------------------------------------------------------------------------
 
 _CODEL = 2.0
-"""Microseconds: the kernel's unit is 1.024 µs, rounded down."""
+"""Allowed difference in µs: the kernel rounds times down to multiples of 1.024 µs."""
 
 _FQ_CODEL: Mapping[str, Parameter] = {
     "limit": Parameter(COUNT, count, at("limit"), 10240),
@@ -74,7 +74,7 @@ def _fq_codel(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _codel_times(options: Options, nanoseconds: bool) -> dict[str, int]:
-    """Return the µs that tc shows as found: the kernel rounds down to 1.024 µs."""
+    """Return the times in µs that tc shows as the original's once the kernel has rounded them."""
     return {
         name: math.ceil(math.ceil(options[name] * 1000 / 1024) * 1024 / 1000)
         for name in _TIMES
@@ -180,7 +180,7 @@ _CAKE: Mapping[str, Parameter] = {
 
 
 def _settle(values: dict[str, Any]) -> None:
-    """Complete the options: with a framing, tc's words imply a stated overhead."""
+    """Set `overhead` to 0 if only `atm` or `mpu` is given: tc then leaves the raw mode."""
     if "overhead" not in values and {"atm", "mpu"} & values.keys():
         values["overhead"] = 0
 

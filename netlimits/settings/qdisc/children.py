@@ -1,7 +1,7 @@
-"""Qdiscs within a qdisc: the child of a shaper, htb's classes, and the filters that choose one.
+"""Qdiscs within a qdisc: the child of a shaper, htb's classes, and the filters that select one.
 
-Ours have fixed numbers: the root is `6e6c:`, its descendants follow in order. htb without `classes`
-is one class for all packets; with them, that class has the others below it.
+Ours have fixed numbers: the root is `6e6c:`, and its descendants follow in order. An htb without
+`classes` has one class for all packets; otherwise that class is the parent of the others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN
 from netlimits.units import tc
 
 ROOT = 0x6E6C
-"""The number of our root qdisc, "nl"; that it is ours is known from the undo log, not from this."""
+"""The handle of our root qdisc, "nl" in ASCII. Only the undo log decides that a qdisc is ours."""
 
 OURS = f"{ROOT:x}:"
 
@@ -30,10 +30,10 @@ KIND: Mapping[str, Any] = {"enum": list(KINDS), "description": "The qdisc."}
 _FIRST_CLASS = 0x10
 
 _FLOW = re.compile(r" \*?flowid (\S+)")
-"""The class in tc's line of a filter; the asterisk says that the kernel has bound it."""
+"""The class in a filter as tc prints it; an asterisk means that the kernel has bound it."""
 
 QUANTUM = ("quantum", "60000")
-"""It shares between classes; a fixed one avoids a warning of the kernel."""
+"""htb's bytes per turn when classes share spare rate; a fixed value avoids a kernel warning."""
 
 _MATCH: Mapping[str, Any] = options(
     {
@@ -45,7 +45,7 @@ _MATCH: Mapping[str, Any] = options(
 
 
 def _child(depth: int) -> dict[str, Any]:
-    """Return the schema of a child, with children of its own to that depth."""
+    """Return the schema of a child, with children nested up to that depth."""
     deeper = {"child": _child(depth - 1)} if depth > 1 else {}
     return options(
         {
@@ -80,7 +80,7 @@ _OF_CLASS = ("prio", "match", "child")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A qdisc of ours: where it stands, its kind and its parameters in plain units."""
+    """A qdisc of ours: its handle, parent, kind and parameters in plain units."""
 
     handle: str
     parent: str
@@ -90,7 +90,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class HtbClass:
-    """A class of htb: its number, that of its parent, its parameters and its packets."""
+    """A class of htb: its number and its parent's, its parameters, and the packets it takes."""
 
     number: str
     parent: str
@@ -101,14 +101,14 @@ class HtbClass:
 
 @dataclass(slots=True)
 class Tree:
-    """The qdiscs that an experiment sets: the root first, each after its parent."""
+    """The qdiscs and classes that an experiment sets, each after its parent."""
 
     nodes: list[Node] = field(default_factory=list)
     classes: list[HtbClass] = field(default_factory=list)
 
     @property
     def default(self) -> str:
-        """The number of the class that takes what matches none: the last without `match`."""
+        """The number of the class for packets without a match: the last one without `match`."""
         return [c.number for c in self.classes if not c.match][-1]
 
 
@@ -209,14 +209,14 @@ def unmet(state: Mapping[str, Any], whole: Tree) -> Iterator[str]:
 
 
 def differing(kind: str, has: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each parameter that differs by more than the kernel's clock rounds."""
+    """Yield a message for each parameter that differs by more than rounding."""
     for name, value in values.items():
         if not KINDS[kind].same(name, has, values):
             yield f"{name} of {kind} is {has.get(name, 'not set')}, not {value}"
 
 
 def hidden(whole: Tree) -> bool:
-    """Return True if tc does not show all parameters of what a tree holds (netem's jitter)."""
+    """Return True if an inner qdisc has a parameter that tc does not show (netem's jitter)."""
     return any(node.kind == "netem" and node.values.get("jitter") for node in whole.nodes[1:])
 
 
@@ -250,7 +250,7 @@ def _shown_filters(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def class_values(match: Mapping[str, str]) -> dict[str, Any]:
-    """Return rates and bursts of a class that tc shows; {} if they are not as tc writes them."""
+    """Parse the rates and bursts of a class; {} if they are not in tc's format."""
     try:
         return {
             "rate": tc.rate(match["rate"]),

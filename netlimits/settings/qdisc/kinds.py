@@ -1,7 +1,7 @@
-"""Kinds of qdisc: the parameters an experiment may give, and those that `tc` shows and accepts.
+"""Kinds of qdisc: the parameters an experiment may set, and those that can be restored.
 
 In `KINDS` every parameter is required or has a default, so that a qdisc never depends on the one
-before it. `RETURNABLE` has what can be restored: what `tc -r -d -j` of iproute2 6.1 shows.
+before it. `RESTORABLE` has the options that `tc -r -d -j` of iproute2 6.1 shows and `tc` accepts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from netlimits.settings.qdisc.shown import Shown
 from netlimits.units import tc
 
 TICK = 64e-9
-"""Seconds: the unit of the kernel's packet clock, in which tc -r shows burst (PSCHED_SHIFT 6)."""
+"""The kernel's packet clock in seconds (PSCHED_SHIFT 6); `tc -r` shows burst in these ticks."""
 
 Unit = Literal["rate", "size", "time", "count"]
 _NUMBERS: Mapping[Unit, Callable[[Any], int]] = {
@@ -31,9 +31,13 @@ _SUFFIXES: Mapping[Unit, str] = {"rate": "bit", "size": "b", "time": "us", "coun
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind: its parameters' units, the required ones (one of each), and defaults.
+    """A kind of qdisc.
 
-    A name in `left_out` means that other parameter's value; None means no value.
+    Attributes:
+        units: Unit of each parameter.
+        required: Exactly one parameter of each tuple must be given.
+        left_out: Defaults: a value, the name of the parameter whose value to take, or None.
+        rounded: Relative difference by which rates may differ.
     """
 
     units: Mapping[str, Unit] = field(default_factory=dict)
@@ -49,7 +53,7 @@ class Kind:
         values = {name: self._number(name, value) for name, value in given.items()}
         for name, other in self.left_out.items():
             values.setdefault(name, values[other] if isinstance(other, str) else other)
-        if "latency" in values:  # as tc does: the bytes of that time, and the burst
+        if "latency" in values:  # as tc does: limit = the bytes of that time + burst
             waiting = values["rate"] * values.pop("latency") // 8_000_000
             values["limit"] = waiting + values["burst"]
         return values
@@ -75,7 +79,7 @@ class Kind:
         return {n: v * 8 if self.units[n] == "rate" else v for n, v in values.items()}
 
     def same(self, name: str, now: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-        """Return True if equal, up to a tick, a µs of tc, and the four digits of htb's rates."""
+        """Return True if equal up to rounding: a tick, tc's µs, the four digits of htb's rates."""
         is_, should = now.get(name), wanted[name]
         if is_ is None or should is None:
             return is_ is should
@@ -88,7 +92,7 @@ class Kind:
 
 
 SHOWN: Mapping[str, Shown] = {"netem": NETEM, "fq_codel": FQ_CODEL, "cake": CAKE}
-"""Kinds with tables of their own; ours have a handle, since `tc` does not show all of a netem."""
+"""Kinds with a table of parameters. Ours get a handle: tc does not show all of a netem."""
 
 KINDS: Mapping[str, Kind | Shown] = {
     "tbf": Kind(
@@ -142,9 +146,9 @@ SHAPES = {
 
 
 def burst(options: Mapping[str, Any]) -> int:
-    """Return the bytes that restore tbf's burst to the tick; `tc` itself rounds it to a µs.
+    """Return the bytes that restore tbf's burst exactly in ticks; tc itself rounds to whole µs.
 
-    If a tick is several bytes, the first may fall to the previous tick: this is the second.
+    If a tick spans several bytes, use its second byte: the first may round down a tick.
     """
     rate, ticks = int(options["rate"]), int(options["burst_raw"], 16)
     whole = math.ceil(ticks * TICK * rate - 1e-6) + (TICK * rate >= 2)
@@ -154,7 +158,7 @@ def burst(options: Mapping[str, Any]) -> int:
 
 
 def _ticks(rate: int, size: int) -> int:
-    """Return the ticks of a size at a rate in bytes/s (psched_ratecfg_precompute)."""
+    """Return the ticks of a size at a rate in bytes/s, as psched_ratecfg_precompute does."""
     shift = 0
     while not ((10**9 << shift) // rate >> 31 & 1 or (10**9 << shift) >> 63):
         shift += 1
@@ -172,7 +176,7 @@ def _nothing(value: Any, options: Mapping[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-RETURNABLE: Mapping[str, Mapping[str, Word]] = {
+RESTORABLE: Mapping[str, Mapping[str, Word]] = {
     "tbf": {
         "rate": _as("rate", "bit", 8),
         "burst": _nothing,
@@ -181,7 +185,7 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
         "lat": _nothing,  # tc computes it from the limit
         "mpu": _as("mpu"),
         "overhead": _as("overhead"),
-        "linklayer": lambda value, _: ("linklayer", str(value)),  # ethernet: see `returns`
+        "linklayer": lambda value, _: ("linklayer", str(value)),  # ethernet, see `unrestorable`
     },
     "fq": {
         "limit": _as("limit"),
@@ -213,16 +217,16 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
 """Kind -> option in tc's JSON -> the words that restore it."""
 
 
-def returns(state: Mapping[str, Any]) -> str:
-    """Return which parameters of a qdisc could not be restored, or ""."""
+def unrestorable(state: Mapping[str, Any]) -> str:
+    """Return why the parameters of a qdisc could not be restored, or ""."""
     kind, options = state["kind"], state["options"]
     if kind in SHOWN:
-        return SHOWN[kind].unreturnable(options, state["nanoseconds"])
-    if kind not in RETURNABLE:
+        return SHOWN[kind].unrestorable(options, state["nanoseconds"])
+    if kind not in RESTORABLE:
         return "it has classes or state that netlimits does not read"
     if options.get("linklayer", "ethernet") != "ethernet":
         return f"its linklayer {options['linklayer']} rounds sizes"
-    if strange := options.keys() - RETURNABLE[kind].keys():
+    if strange := options.keys() - RESTORABLE[kind].keys():
         return f"netlimits does not restore its {', '.join(sorted(strange))}"
     if kind == "tbf" and "burst_raw" not in options:
         return "tc does not show its burst exactly"
@@ -234,11 +238,11 @@ def returns(state: Mapping[str, Any]) -> str:
 
 
 def parameters(state: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the words after the kind that create the same qdisc again."""
+    """Return the words that follow the kind in the command that creates the qdisc again."""
     kind, options = state["kind"], state["options"]
     if kind in SHOWN:
         return tuple(SHOWN[kind].found_words(options, state["nanoseconds"]))
-    known = RETURNABLE.get(kind, {}).items()
+    known = RESTORABLE.get(kind, {}).items()
     return tuple(
         word for name, words in known if name in options for word in words(options[name], options)
     )

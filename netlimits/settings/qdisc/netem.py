@@ -1,6 +1,6 @@
 """netem: delay, jitter, loss, duplicates, corruption, reordering, a rate (tc-netem(8)).
 
-`tc` does not show the distribution of a jitter: it cannot be read back, so another user's netem
+`tc` does not show the distribution of a jitter. It cannot be read back, so another user's netem
 with jitter cannot be restored.
 """
 
@@ -30,10 +30,10 @@ from netlimits.settings.qdisc.shown import (
 from netlimits.units import tc
 
 DISTRIBUTIONS = ("normal", "pareto", "paretonormal", "experimental")
-"""Those that iproute2 has a table of; a jitter without one is uniform."""
+"""Distributions for which iproute2 has a table; a jitter without one is uniform."""
 
 _NEAR = 2.0
-"""Microseconds: the kernel's ticks are 64 ns, and tc shows whole microseconds, rounded down."""
+"""Allowed difference in µs: the kernel's ticks are 64 ns, and tc rounds down to whole µs."""
 
 _SHARE = 1e-6
 _STATE, _GEMODEL = ("p13", "p31", "p32", "p23", "p14"), ("p", "r", "1-h", "1-k")
@@ -152,14 +152,14 @@ _NEEDS = {
     "slot_packets": ("slot_min", "slot_distribution"),
     "slot_bytes": ("slot_min", "slot_distribution"),
 }
-"""Parameter -> one of these must be set too; if that is off, the parameter is too."""
+"""Parameter -> parameters of which one must be set too; if those are off, so is it."""
 
 _EXCLUDE = (("loss", "loss_state", "loss_gemodel"), ("slot_min", "slot_distribution"))
 _OFF = (0, "off", "", None)
 
 
 def _settle(values: dict[str, Any]) -> None:
-    """Refuse what tc refuses, and complete what it completes."""
+    """Complete the options as tc does. Raises ValueError for options that tc refuses."""
     for name, needs in _NEEDS.items():
         if values.get(name) in _OFF or any(values.get(other) not in _OFF for other in needs):
             continue
@@ -211,16 +211,14 @@ def _words(values: Mapping[str, Any]) -> Iterator[str]:
         yield from ("gap", str(values["gap"]))
     if values["rate"]:
         yield from ("rate", f"{values['rate']:.0f}bit")
-        yield from (
-            str(values[f"{of}"]) for of in ("packet_overhead", "cell_size", "cell_overhead")
-        )
+        yield from (str(values[of]) for of in ("packet_overhead", "cell_size", "cell_overhead"))
     yield from _slot(values)
     if "seed" in values:
         yield from ("seed", str(values["seed"]))
 
 
 def _span(time: int | str) -> str:
-    """Return a time for tc; a number is in µs."""
+    """Return a time as a word of tc: text unchanged, a number in µs."""
     return time if isinstance(time, str) else f"{time}us"
 
 
@@ -249,21 +247,22 @@ def _lost(options: Options) -> str:
 
 
 _TICK_NS = 64
-"""The unit of the kernel's packet clock (PSCHED_SHIFT 6), in which tc before 6.9 writes a delay."""
+"""The kernel's packet clock in ns (PSCHED_SHIFT 6); tc before 6.9 writes a delay in these ticks."""
 
 
 def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
-    """Return times with which tc shows the same as for the original. Raises ValueError for none.
+    """Return the times and seed with which tc shows the same as for the original.
 
-    A delay is in ns since tc 6.9. Before, tc writes whole µs, rounds them down to a tick, and shows
-    that rounded down to µs: 500us is shown as 499 µs.
+    tc has a delay in ns since 6.9. Before, it accepts whole µs, rounds them down to a tick, and
+    shows that rounded down to µs: it shows 500us as 499 µs. Raises ValueError if no such delay
+    shows the original.
     """
     values: dict[str, Any] = {"seed": options["seed"]} if "seed" in options else {}
     if (seconds := options.get("delay", {}).get("delay", 0)) and nanoseconds:
         values["delay"] = _ns(seconds)
     elif seconds:
         near = round(seconds * 1e6)
-        steps = sorted(range(-5, 6), key=abs)  # more than one where six digits are not enough
+        steps = sorted(range(-5, 6), key=abs)  # six digits may need more than one
         same = [us for step in steps if f"{_shown_us(us := near + step) / 1e6:g}" == f"{seconds:g}"]
         if not same:
             raise ValueError(
@@ -282,7 +281,7 @@ def _ns(seconds: float) -> str:
 
 
 def _shown_us(microseconds: int) -> int:
-    """Return the µs that tc before 6.9 shows for a delay that it wrote in µs."""
+    """Return the µs that tc before 6.9 shows for a delay that was given in µs."""
     ticks = microseconds * 1000 // _TICK_NS
     return ticks * _TICK_NS // 1000
 
@@ -293,4 +292,3 @@ _KNOWN = (
 )
 
 NETEM = Shown(PARAMETERS, _words, _KNOWN, _settle, _lost, _exactly)
-"""The options of netem."""

@@ -1,6 +1,7 @@
-"""Kinds of qdisc whose parameters `tc` shows in nested objects, as tables of parameters.
+"""Tables of parameters for the kinds of qdisc whose options `tc` shows as nested objects.
 
-Values are equal up to what the kernel rounds (times to ticks, shares to 2⁻³²) and tc's six digits.
+Values are compared up to the kernel's rounding (times to ticks, shares to 2⁻³²) and tc's six
+digits.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from netlimits.settings._schema import whole
 from netlimits.units import tc
 
 ANY = "any"
-"""A default that the kernel chooses: it is not written, and not compared."""
+"""The default of a parameter that the kernel chooses: neither written nor compared."""
 
 Options = Mapping[str, Any]
 
@@ -24,9 +25,9 @@ Options = Mapping[str, Any]
 class Parameter:
     """A parameter of a kind of qdisc.
 
-    `shape` is its JSON Schema; `read` parses the option into a number, text or tuple; `shown` finds
-    it in tc's options, and is None if tc does not show it. `near` is the allowed difference beyond
-    tc's six digits.
+    `shape` is its JSON Schema. `read` parses the option into a number, text or tuple. `shown` finds
+    it in tc's options; None if tc does not show it. `left_out` is its default, `near` the allowed
+    difference beyond tc's six digits.
     """
 
     shape: Mapping[str, Any]
@@ -38,13 +39,17 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A kind of qdisc by its parameters; it has the methods of `kinds.Kind`.
+    """A kind of qdisc as a table of parameters; it has the methods of `kinds.Kind`.
 
-    `words` returns the words of a command, `settle` completes the options or refuses them
-    (ValueError), `lost` returns what `tc` does not show of an original; `known` are tc's options.
-    `exactly` returns those values of an original that `tc` writes differently from how it shows
-    them; its second argument is True if tc writes ns. It raises ValueError for what tc cannot
-    write.
+    Attributes:
+        units: The parameters by name.
+        words: Returns the words of a `tc` command for all values.
+        known: The options of tc's JSON that can be restored.
+        settle: Completes the given options. Raises ValueError for options that tc refuses.
+        lost: Returns why tc does not show all of an original, or "".
+        exactly: Returns the values of an original that tc has to be given differently from how it
+            shows them; its second argument is True if tc writes ns. Raises ValueError if tc cannot
+            write them.
     """
 
     units: Mapping[str, Parameter]
@@ -66,7 +71,7 @@ class Shown:
         return {name: values.get(name, part.left_out) for name, part in self.units.items()}
 
     def values(self, options: Options) -> dict[str, Any]:
-        """Return what `tc` shows, in the units of `wish`, without what it does not show."""
+        """Return the parameters that `tc` shows, in the units of `wish`."""
         values = {}
         for name, part in self.units.items():
             if part.shown is not None:
@@ -75,7 +80,7 @@ class Shown:
         return values
 
     def same(self, name: str, now: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-        """Return True if a parameter is as wanted, up to what tc and the kernel round."""
+        """Return True if a parameter is as wanted, up to the rounding of tc and the kernel."""
         part, should = self.units[name], wanted[name]
         if part.shown is None or should == ANY:
             return True
@@ -88,7 +93,7 @@ class Shown:
             for a, b in zip(is_, wish, strict=True)
         )
 
-    def unreturnable(self, options: Options, nanoseconds: bool) -> str:
+    def unrestorable(self, options: Options, nanoseconds: bool) -> str:
         """Return why an original could not be restored exactly, or ""."""
         if strange := sorted(options.keys() - set(self.known)):
             return f"netlimits does not restore its {', '.join(strange)}"
@@ -99,6 +104,7 @@ class Shown:
         return self.lost(options)
 
     def found_words(self, options: Options, nanoseconds: bool) -> Iterable[str]:
+        """Return the words of a `tc` command that create an original again."""
         values = self.values(options)
         complete = {name: values.get(name, p.left_out) for name, p in self.units.items()}
         with suppress(ValueError):  # it could not be restored, so it is never replaced
@@ -110,7 +116,7 @@ class Shown:
 
 
 def at(*path: str, scale: float = 1) -> Callable[[Options], Any]:
-    """Return a finder for the number at a path of tc's options times `scale`; None if missing."""
+    """Return a function that finds the number at a path, times `scale`; None if missing."""
 
     def find(options: Options) -> Any:
         value: Any = options
@@ -131,7 +137,7 @@ def word(key: str) -> Callable[[Options], Any]:
 
 
 def switch(key: str) -> Callable[[Options], str]:
-    """Return a finder: "on" for true under a key, else "off"."""
+    """Return a function that returns "on" if the value of a key is true, else "off"."""
     return lambda options: "on" if options.get(key) is True else "off"
 
 
@@ -174,7 +180,7 @@ def percent(value: Any) -> float:
 
 
 def percents(least: int, most: int) -> Callable[[Any], tuple[float, ...]]:
-    """Return a parser for so many shares, separated by commas."""
+    """Return a parser for `least` to `most` comma-separated shares."""
 
     def read(value: Any) -> tuple[float, ...]:
         shares = tuple(percent(part) for part in str(value).split(","))
@@ -186,7 +192,7 @@ def percents(least: int, most: int) -> Callable[[Any], tuple[float, ...]]:
 
 
 def count(value: Any) -> int:
-    """Parse a whole number of 32 bits."""
+    """Parse a signed 32-bit integer."""
     number = int(value)
     if not -(2**31) <= number < 2**31:
         raise ValueError(f"{value} is out of range")
@@ -194,7 +200,7 @@ def count(value: Any) -> int:
 
 
 def time(value: Any) -> int:
-    """Parse a time into microseconds, up to 1000 s, which netem's clock can hold."""
+    """Parse a time into microseconds. Raises ValueError above 1000 s, netem's limit."""
     microseconds = tc.time(value)
     if microseconds > 10**9:
         raise ValueError(f"{value} is longer than 1000 s")

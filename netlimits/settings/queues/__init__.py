@@ -1,4 +1,4 @@
-"""Settings of the data interface's queues: their number, their CPUs, and which flow takes which."""
+"""Settings of the data interface's queues: their number, their CPUs, and the flows they get."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A set of CPUs for each part of the data interface: its interrupts, or its queues.
+"""A set of CPUs for each part of the data interface: for its interrupts, or for its queues.
 
-The kernel may refuse a CPU, or keep one for itself: the read-back finds that.
+The kernel may ignore a CPU, or not move an interrupt: the read-back finds that.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from netlimits.units.cpus import CPU_LIST, formatted, from_mask, mask, members
 OFF, ONLINE, LOCAL, QUEUES = "off", "online", "local", "queues"
 _ABOUT = re.compile(rf"^({ONLINE}|{LOCAL}) ([0-9][0-9,-]*)$", re.MULTILINE)
 _BESIDE = (ONLINE, LOCAL, QUEUES)
+"""Keys of a state that are not parts."""
 
 _MASK = r"^[0-9a-f]{1,8}(,[0-9a-f]{8}){0,312}\Z"
 
@@ -40,21 +41,21 @@ SPREAD: Mapping[str, Any] = {
 
 @dataclass(slots=True)
 class CpuSets(Setting):
-    """A setting of CPUs: `script` prints `online CPUS`, and a line for each part and its CPUs.
+    """A setting of CPUs: `script` prints `online CPUS`, and a line with each part and its CPUs.
 
-    It may print `local CPUS` too: those of the NIC's NUMA node.
+    It may also print `local CPUS`, those of the NIC's NUMA node.
 
     Attributes:
         cpus: JSON Schema of the option `cpus`.
         line: Matches the line of a part; its groups are the part's name and its CPUs.
         part: Matches the name of a part.
         file: The file that sets a part's CPUs, with {interface} and {part}.
-        lacks: What an interface without parts lacks, for the error.
+        lacks: The words for the parts in the error for an interface without any.
         unmet_words: A sentence with {part}, {now} and {wanted}.
         changed_words: A sentence with {part}, {now} and {before}.
         masks: True if the kernel writes masks, False for lists.
-        queues: Returns part -> queue, of the parts that belong to one; None without `spread`.
-        named: Finds (part, name) in the output, for `queues`; None if it needs no names.
+        queues: Maps the parts of a state to their queues; None if there is no option `spread`.
+        named: Matches (part, name) in the output, for `queues`; None if that needs no names.
     """
 
     name: str
@@ -112,7 +113,7 @@ class CpuSets(Setting):
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         try:
-            cpus = _wanted(wanted)
+            cpus = _named_cpus(wanted)
             targets = self._targets(state, wanted)
             missing = cpus - members(state[ONLINE]) if ONLINE in state else ()
         except ValueError as error:
@@ -121,7 +122,7 @@ class CpuSets(Setting):
             raise self.error(f"CPU {min(missing)} is not there; online are {state[ONLINE]}")
         text = mask if self.masks else formatted
         return self._write(
-            interface, {part: text(targets[part]) for part in self._off(state, targets)}
+            interface, {part: text(targets[part]) for part in self._differing(state, targets)}
         )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
@@ -130,7 +131,7 @@ class CpuSets(Setting):
             self.unmet_words.format(
                 part=part, now=self._of(state[part]), wanted=_words(targets[part])
             )
-            for part in self._off(state, targets)
+            for part in self._differing(state, targets)
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
@@ -144,7 +145,7 @@ class CpuSets(Setting):
         )
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return each part that has other CPUs; a missing part (fewer channels) does not count."""
+        """Compare the parts that still exist: fewer channels have fewer parts."""
         return tuple(
             self.changed_words.format(part=part, now=self._of(state[part]), before=self._of(cpus))
             for part, cpus in _parts(original)
@@ -155,11 +156,11 @@ class CpuSets(Setting):
         for name, cpus in state.items():
             beside = name in _BESIDE
             pattern = _MASK if self.masks and not beside else CPU_LIST["pattern"]
-            legal = name == QUEUES or re.search(pattern, cpus)  # names, which nothing writes
+            legal = name == QUEUES or re.search(pattern, cpus)  # nothing writes QUEUES
             if not legal or not (beside or self.part.fullmatch(name)):
                 yield f"{name[:40]!r} cannot have the CPUs {cpus[:40]!r}"
 
-    def _off(self, state: State, targets: Mapping[str, frozenset[int]]) -> list[str]:
+    def _differing(self, state: State, targets: Mapping[str, frozenset[int]]) -> list[str]:
         return [
             part
             for part, now in _parts(state)
@@ -167,9 +168,9 @@ class CpuSets(Setting):
         ]
 
     def _targets(self, state: State, wanted: Any) -> dict[str, frozenset[int]]:
-        """Return part -> the CPUs it should have; parts that `spread` leaves alone are missing."""
+        """Return part -> its wanted CPUs, without parts that `spread` leaves alone."""
         if not state or "cpus" in wanted or self.queues is None:
-            return {part: _wanted(wanted) for part, _ in _parts(state)}
+            return {part: _named_cpus(wanted) for part, _ in _parts(state)}
         if "queues" in wanted:
             sets, of_part = wanted["queues"], self.queues(state)
             if (most := max(of_part.values(), default=-1) + 1) != len(sets):
@@ -192,7 +193,7 @@ class CpuSets(Setting):
         return _words(self.of_text(text))
 
     def _write(self, interface: str, values: Mapping[str, str]) -> tuple[Command, ...]:
-        """Return one `tee` for each part, whose argument sudoers can name."""
+        """Return one `tee` per part, so that sudoers can name the file as its argument."""
         return tuple(
             Command(
                 ("tee", self.file.format(interface=interface, part=part)),
@@ -203,7 +204,8 @@ class CpuSets(Setting):
         )
 
 
-def _wanted(wanted: Any) -> frozenset[int]:
+def _named_cpus(wanted: Any) -> frozenset[int]:
+    """Return all CPUs that the options name by number."""
     sets = wanted.get("queues", [wanted.get("cpus", wanted.get("spread"))])
     return frozenset[int]().union(*map(_cpus, sets))
 
@@ -217,7 +219,7 @@ def _parts(state: State) -> list[tuple[str, str]]:
 
 
 def queue_numbers(state: State) -> dict[str, int]:
-    """Return part -> the queue in its name: rx-3 is of queue 3."""
+    """Return part -> the number in its name: {"tx-3": 3}."""
     return {part: int(part.rpartition("-")[2]) for part, _ in _parts(state)}
 
 

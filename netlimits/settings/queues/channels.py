@@ -1,7 +1,7 @@
 """Numbers of the NIC's queues, through `ethtool -l` and `-L`.
 
-A change creates the queues anew: RPS and XPS in /sys, the CPUs of interrupts in /proc/irq, and
-maybe the RSS table are lost, so all of it is read and restored.
+A change creates the queues anew. This loses RPS and XPS in /sys, the CPUs of interrupts in
+/proc/irq, and maybe the RSS table, so all of them are read and restored.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Channels(Quantities):
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return the numbers, "queues": {file or interrupt: value}, and the "rss" table."""
+        """Return "most" and "now", "queues": {file or interrupt: value}, and the "rss" table."""
         show = Command(("ethtool", self.show, completed.command.argv[-1]))
         numbers = Quantities.state(self, replace(completed, command=show))
         queues = {match["name"]: match["value"] for match in _LINE.finditer(completed.stdout)}
@@ -104,7 +104,7 @@ class Channels(Quantities):
         numbers = Quantities.undo(self, interface, original, state)
         words, queues = rss_words(original["rss"]), original["queues"]
         rings = sum(original["now"].get(name, 0) for name in ("rx", "combined"))
-        is_default = words == ("equal", str(rings))  # which comes with the numbers
+        is_default = words == ("equal", str(rings))  # the driver's default for that number
         differs = not numbers and original["rss"] != state["rss"] if state else not is_default
         if words and differs:
             numbers = (*numbers, Command(("ethtool", "-X", interface, *words), sudo=True))
@@ -139,7 +139,7 @@ class Channels(Quantities):
 
 
 def _by_hand(interface: str, queues: Mapping[str, str], state: State) -> Iterator[Command]:
-    """Yield commands for the files of queues that differ; interrupts get new numbers each time."""
+    """Yield commands for the queues' files that differ; numbers of interrupts are not stable."""
     now = state.get("queues", {})
     for name, value in queues.items():
         if " " not in name and now.get(name) != value:
@@ -148,12 +148,12 @@ def _by_hand(interface: str, queues: Mapping[str, str], state: State) -> Iterato
 
 
 def _rss_table(printed: str) -> str:
-    """Return the queue of each entry, separated by blanks; "" without a table."""
+    """Return the queue of each entry of the RSS table, blank-separated; "" without a table."""
     return " ".join(" ".join(match["queues"] for match in _RSS_ROW.finditer(printed)).split())
 
 
 def rss_words(table: str) -> tuple[str, ...]:
-    """Return the words of `ethtool -X` that create a table; empty if there are none."""
+    """Return the words of `ethtool -X` that create this table; () if no words can."""
     queues = [int(queue) for queue in table.split()]
     if not queues:
         return ()

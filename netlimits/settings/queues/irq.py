@@ -1,8 +1,9 @@
-"""Which CPUs serve the data interface's interrupts, through /proc/irq.
+"""The CPUs that serve the data interface's interrupts, through /proc/irq.
 
-They are those of the NIC's PCI device (of the parent device for virtio), or the lines of
-/proc/interrupts that name the interface. Drivers name an interrupt after its queue
-(`virtio1-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`); `spread` leaves others alone.
+Its interrupts are those of the NIC's PCI device (of the parent device for virtio), else the lines
+of /proc/interrupts that name the interface. Drivers name an interrupt after its queue
+(`virtio1-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`). `spread` leaves interrupts of other names
+alone.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _QUEUE = re.compile(r"^[^@]*[-._][A-Za-z_]*([0-9]+)(?:@|$)")
 
 
 def _queues(state: State) -> Mapping[str, int]:
-    """Return interrupt -> its queue; in their order if no name has a number."""
+    """Return interrupt -> queue, by the number in its name; counted if no name has one."""
     pairs = dict(pair.split("=", 1) for pair in state.get(QUEUES, "").split())
     numbered = {part: match for part, name in pairs.items() if (match := _QUEUE.match(name))}
     if numbered:

@@ -1,6 +1,6 @@
 """Rules of the NIC that put chosen flows into chosen receive queues (`ethtool -n, -N`).
 
-A NIC that has rules already is refused: they cannot be written again from what ethtool prints.
+A NIC with rules of its own is an error: they could not be restored from what ethtool prints.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FIELDS = {
 }
 
 _NO_MASK = ("0.0.0.0", "0x0", "::")  # noqa: S104 - a mask, not a bind
-"""ethtool shows the bits that do not count: none do not."""
+"""Masks of an exact match: ethtool prints the bits to ignore."""
 
 
 class Ntuple(Setting):
@@ -74,7 +74,7 @@ class Ntuple(Setting):
         return Command(("ethtool", "-n", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {"rings": n, "rules": {number: {line's name: value}}}."""
+        """Return {"rings": n, "rules": {number: {field as ethtool prints it: value}}}."""
         rings = _RINGS.search(completed.stdout)
         if completed.status != 0 or not rings or "Total" not in completed.stdout:
             raise self.shows_none(completed)
@@ -116,14 +116,14 @@ class Ntuple(Setting):
                 if not any(_is(rule, flow) for rule in rules.values())
             ),
             *(
-                f"rule {number} is of nobody"
+                f"rule {number} belongs to no wanted flow"
                 for number, rule in rules.items()
                 if not any(_is(rule, flow) for flow in flows)
             ),
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return a script that removes all rules: a guard does not know their numbers."""
+        """Return a script that removes all rules, since a guard does not know their numbers."""
         if state and not self.differences(original, state):
             return ()
         by_hand = tuple(
@@ -149,7 +149,7 @@ def _words(flow: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is(rule: Mapping[str, str], flow: Mapping[str, Any]) -> bool:
-    """Return True if a rule that `ethtool -n` shows is that of a flow."""
+    """Return True if a rule, as `ethtool -n` prints it, is the one for a wanted flow."""
     family = "IPv6" if flow.get("family") == "ipv6" else "IPv4"
     if rule.get("Rule Type") != f"{flow.get('protocol', 'tcp').upper()} over {family}":
         return False

@@ -1,7 +1,7 @@
 """Receive flow steering (RFS): packets go to the CPU on which the program of their flow runs.
 
 Each queue gets an equal share of the host's table, as the kernel's scaling.rst recommends. The
-kernel rounds both up to powers of two. A network namespace has the queues' tables alone.
+kernel rounds both sizes up to powers of two. A network namespace has only the queues' tables.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Rfs(NamedValues):
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {"entries": n, "rx-0": n, …}; without entries in a namespace."""
+        """Return {"entries": n, "rx-0": n, …}; a network namespace has no "entries"."""
         queues = {name: int(count) for name, count in _QUEUE.findall(completed.stdout)}
         if not queues:
             raise self.error(
@@ -63,7 +63,7 @@ class Rfs(NamedValues):
         return {**({"entries": int(entries[1])} if entries else {}), **queues}
 
     def wish(self, state: State, wanted: Any) -> Values:
-        """Return what `state` should hold, rounded as the kernel rounds."""
+        """Return the wanted table sizes, rounded up as the kernel does."""
         queues = [name for name in state if name != "entries"]
         entries, each = wanted.get("entries"), wanted.get("per_queue")
         if each is None and entries is not None:

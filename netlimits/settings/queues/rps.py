@@ -1,4 +1,4 @@
-"""Receive packet steering (RPS): a hash of the flow chooses the CPU that takes a packet up."""
+"""Receive packet steering (RPS): a hash of the flow chooses the CPU that processes a packet."""
 
 from __future__ import annotations
 

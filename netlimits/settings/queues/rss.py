@@ -1,7 +1,7 @@
-"""Receive side scaling (RSS): which flows the NIC puts into which receive queue (`ethtool -x, -X`).
+"""Receive side scaling (RSS): how the NIC spreads flows over receive queues (`ethtool -x, -X`).
 
-The key of the hash may be a secret, so it is read only if an experiment sets it. A table that
-`ethtool -X` cannot create again is an error before the first run.
+The hash key may be a secret, so it is read only if an experiment sets it. A table that `ethtool -X`
+cannot create again is an error before the first run.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Rss(Setting):
     )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that prints the table; with the key only if it is about that."""
+        """Return the command that prints the table, and the hash key only if `about` has one."""
         key = "key" if "key" in (about or ()) else "-"
         return Command(("sh", "-c", _READ, "sh", interface, key))
 
@@ -113,7 +113,7 @@ class Rss(Setting):
         elif equal:
             words += ["equal", str(equal)]
             words += ["start", str(wanted["start"])] if wanted.get("start") else []
-        return (_switch(interface, words),)
+        return (_write(interface, words),)
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         size = len(state["table"].split())
@@ -139,7 +139,7 @@ class Rss(Setting):
                 words += [word, original[name]]
         if not state or state["table"] != original["table"]:
             words += rss_words(original["table"])
-        return (_switch(interface, words),) if words else ()
+        return (_write(interface, words),) if words else ()
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         return tuple(
@@ -155,11 +155,11 @@ class Rss(Setting):
             yield f"{state['function'][:40]!r} is no hash"
         key = self.schema["properties"]["key"]["pattern"]
         if "key" in state and not re.search(key, state["key"]):
-            yield "the key is none"
+            yield "the key is no hash key"
 
 
 def weighted(weights: list[int], size: int) -> Iterator[int]:
-    """Yield the queue of each entry of a table, as ethtool fills it (rxfhindir weight)."""
+    """Yield the queue of each entry of a table of `size`, as `ethtool -X … weight` fills it."""
     queue, part, total = -1, 0, sum(weights)
     for at in range(size):
         while at >= size * part // total:
@@ -175,9 +175,9 @@ def _hash(wanted: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    """Return a table in the words of `ethtool -X`, or other text as it is."""
+    """Return a table as words of `ethtool -X`, and other text unchanged."""
     return " ".join(rss_words(text)) if RSS_TABLE.fullmatch(text) and text else text
 
 
-def _switch(interface: str, words: list[str]) -> Command:
+def _write(interface: str, words: list[str]) -> Command:
     return Command(("ethtool", "-X", interface, *words), sudo=True)

@@ -1,4 +1,4 @@
-"""Transmit packet steering (XPS): which CPUs send through which transmit queue."""
+"""Transmit packet steering (XPS): the CPUs that send through each transmit queue."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _IN_USAGE = {
     option: f"--{option.replace('_', '-')}"
     for option in ("dscp", "fq_rate", "mptcp", "skip_rx_copy", "gsro", "cntl_ka")
 }
-"""Option -> its flag and feature, which the usage text has."""
+"""Option -> its flag, by which the feature is named too; the usage text lists it if built in."""
 
 _NEEDS = {
     "congestion_control": "congestion",
@@ -162,8 +162,8 @@ class Iperf3(Tool):
             *(("-u",) if options.get("protocol") == "udp" else ()),
             *_commands.flags(options, _FLAGS),
             *(flag for option, flag in _SWITCHES.items() if options.get(option)),
-            # only the server's output has the interim results of what arrived, also in omitted
-            # seconds, and its congestion windows, which reveal the MSS, when it sends
+            # only the server's output has interim results of what arrived (in omitted seconds too)
+            # and, if the server sends, the congestion windows that reveal the MSS
             "--get-server-output",
         )
         return _commands.client(argv, options, self.seconds(options))
@@ -190,7 +190,10 @@ class Iperf3(Tool):
 
 
 def _server_interval(options: Mapping[str, Any]) -> float:
-    """Return the seconds between the server's interim results; one in omitted time may be lost."""
+    """Return the seconds between the server's interim results.
+
+    They are short if seconds are omitted, since 3.12 loses the last interval of these.
+    """
     interval = float(options.get("interim_seconds", 1))
     omit = float(options.get("omit", 0))
     return min(interval, max(0.1, omit / 20)) if omit else interval

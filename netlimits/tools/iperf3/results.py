@@ -64,8 +64,9 @@ class _Flow:
         if udp:  # 3.18 leaves a datagram of each stream out of the bytes
             datagrams = _number(self._sent, "packets") * self.size
             streams = _number(document, "start", "test_start", "num_streams", least=1)
-            if 0 < datagrams <= self.sent + streams * self.size:  # 3.14 counts none of the server
-                self.sent = datagrams  # otherwise the server's count includes omitted seconds
+            # 3.14 counts 0 if the server sends; a server's larger count includes omitted seconds
+            if 0 < datagrams <= self.sent + streams * self.size:
+                self.sent = datagrams
         self._more = self.received > 1.1 * self.sent + 2**20
         # the ends stop counting at different times, so the receiver's count can be larger
         self.sent = max(self.sent, self.received)
@@ -85,12 +86,13 @@ class _Flow:
         return int(_number(self._sent, "retransmits"))
 
     def lost(self) -> tuple[float, float, float]:
+        """Return the datagrams that were lost and that arrived, and the jitter in µs."""
         lost = max(0.0, _number(self._got, "lost_packets", least=-_MOST))
         return lost, self.received / self.size, 1000 * _number(self._got, "jitter_ms")
 
 
 def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work | None:
-    """Return all data, including omitted seconds, which are None if the receiver's are unknown."""
+    """Return all data, also of omitted seconds; None if what arrived in these is unknown."""
     moved = []
     for flow in flows:
         arrived = flow.received
@@ -104,7 +106,7 @@ def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work
 
 
 def _omitted(document: Any, suffix: str, sender: str) -> float | None:
-    """Return the bytes/s of the omitted time, whose last interval 3.12 loses; None if unknown."""
+    """Return the mean bytes/s of the omitted intervals; None if none was printed."""
     intervals = [
         (_number(sums, "bytes"), _number(sums, "seconds"))
         for sums in _receiving(document, suffix, sender) or ()
@@ -140,7 +142,7 @@ def _udp_figures(flows: list[_Flow]) -> dict[str, Scalar]:
 
 
 def _mss(options: Mapping[str, Any], document: Any) -> int:
-    """Return the MSS in use, without timestamps. Raises ToolFailure if another was requested."""
+    """Return the MSS in use. Raises ToolFailure if it is not the requested one, less timestamps."""
     if "mss" not in options:
         return int(_number(document, "start", "tcp_mss_default"))
     mss = int(options["mss"])
@@ -159,7 +161,7 @@ def _mss(options: Mapping[str, Any], document: Any) -> int:
 
 
 def _interim(options: Mapping[str, Any], document: Any, start: float) -> Iterator[dict[str, float]]:
-    """Yield the interim results: what arrived, else (without the server's output) what was sent."""
+    """Yield interim results of what arrived; without the server's output, of what was sent."""
     column = "throughput_mbps"
     ways = [_receiving(document, suffix, sender) for sender, _, suffix in _directions(options)]
     if None in ways:

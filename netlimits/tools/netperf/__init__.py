@@ -59,7 +59,7 @@ _OF_OPTIONS = {
 
 _OF_CPU = re.compile(r"CPU|_SD$")
 _UNTIMED = re.compile(r"REMOTE_(CPU_(UTIL|PEAK_UTIL|PERCENT_.+)|SD)")
-"""Figures that are wrong in a TCP_CRR (up to 500 %), whose server waits longer than the test."""
+"""Figures that are wrong (up to 500 %) for TCP_CRR, whose server waits longer than the test."""
 
 
 class Netperf(Tool):
@@ -171,7 +171,7 @@ class Netperf(Tool):
         return netperf_bytes(size)
 
     def needs_watch(self, options: Mapping[str, Any], connections: int) -> bool:
-        # a sender's interim results and its rate of datagrams are not what arrived, and several
+        # interim results and rates of datagrams are the sender's, not what arrived, and several
         # connections do not end at the same time
         return connections > 1 or "interim_seconds" in options or _of_datagrams(options)
 

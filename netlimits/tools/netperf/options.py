@@ -128,7 +128,7 @@ EVERY_FEATURE = (
     *("-b", "1", "-w", "1", "-D", "1", "-t", "omni"),
     *("--", "-b", "1", "-q", "1", "-f"),
 )
-"""Options about which a build without the feature prints an error, before it needs a server."""
+"""Arguments that use every optional feature; a build prints an error for each that it lacks."""
 
 GLOBAL = {
     "interim_seconds": "-D",

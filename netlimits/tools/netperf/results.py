@@ -41,7 +41,11 @@ def column(selector: str, throughput_units: str, sd_units: str) -> str:
 
 
 def value(selector: str, text: str) -> Scalar:
-    """Parse netperf's text into a number, a word, or None if it does not apply (-1)."""
+    """Parse netperf's text into a number, a word, or None if it does not apply (-1).
+
+    Raises:
+        ToolFailure: A selector of ALWAYS_MEASURED is -1, or a number cannot be parsed.
+    """
     if selector == "RESULT_BRAND":
         return text.removeprefix('"').removesuffix('"')  # netperf adds the quotes
     if selectors.is_text(selector):
@@ -82,7 +86,10 @@ def measurement(
     length: float,
     longest: float,
 ) -> Measurement:
-    """Parse the selectors' values; `length` is of one iteration, `longest` of the most."""
+    """Parse the selectors' values of a run.
+
+    `length` is the seconds of one iteration, `longest` those of the maximum number of iterations.
+    """
     _output.check_ended(completed, "netperf", longest)
     reason = one_line(completed.stderr.strip() or completed.stdout)[:300]
     _output.check_status(completed, "netperf", reason or _SIGNALS.get(completed.status, ""))
@@ -124,7 +131,7 @@ def _keys_of(stdout: str, selectors: Sequence[str]) -> dict[str, str]:
 
 
 def _interim(keys: Mapping[str, str], options: Mapping[str, Any]) -> Iterator[Mapping[str, float]]:
-    """Yield the interim results; if netperf sends, they are not what arrived."""
+    """Yield the interim results: where netperf sends, of what was sent and not of what arrived."""
     columns = {"10^6bits/s": "throughput_mbps", "Trans/s": "transaction_rate_tps"}
     if sends(options):
         columns["10^6bits/s"] = SENT
@@ -192,7 +199,7 @@ def _refuse_stepped_clock(completed: Completed, elapsed: float, seconds: float) 
     longest = completed.seconds * 1.01 + 0.05 if timed else completed.command.deadline
     if not 0 < elapsed <= longest:
         raise _output.invalid(
-            f"netperf says that its {seconds:g} s took {elapsed:g} s, which it did not run: was "
+            f"netperf reports {elapsed:g} s for a run of {seconds:g} s, which is impossible: was "
             "the host's clock set during the run?"
         )
 
