@@ -44,7 +44,7 @@ def _load(description: str) -> dict[str, Any]:
         "description": description,
         "type": ["integer", "string"],
         "minimum": 1,
-        "pattern": r"^[0-9]+(\.[0-9]+)?[KMGkmg]?$",
+        "pattern": r"^[0-9]+(\.[0-9]+)?[KMGkmg]?$(?!\n)",
     }
 
 
@@ -53,7 +53,7 @@ def _time(description: str) -> dict[str, Any]:
         "description": description,
         "type": ["number", "string"],
         "exclusiveMinimum": 0,
-        "pattern": r"^[0-9]+(\.[0-9]+)? ?(us|ms|s)$",
+        "pattern": r"^[0-9]+(\.[0-9]+)? ?(us|ms|s)$(?!\n)",
     }
 
 
@@ -140,7 +140,7 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
                 "description": "Name of the load: `${name}` is its value in options and derived "
                 "values, such as rate (bit/s) or packets (packets/s).",
                 "type": "string",
-                "pattern": "^[A-Za-z_][A-Za-z0-9_]*$",
+                "pattern": "^[A-Za-z_][A-Za-z0-9_]*$(?!\\n)",
             },
             "from": _load("Lowest load; K M G are 1000^n."),
             "to": _load("Highest load, with which the search begins."),

@@ -40,7 +40,7 @@ _WINDOW: Mapping[str, Any] = {
 _COMPARISON: Mapping[str, Any] = {
     "description": "write A over B, such as 16384 over 256.",
     "type": "string",
-    "pattern": "^.+ over .+$",
+    "pattern": "^.+ over .+$(?!\\n)",
 }
 
 OPTIONS: Mapping[str, Any] = {

@@ -17,8 +17,8 @@ from netlimits.settings import SETTINGS
 from netlimits.tools import TOOLS
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
-ROLE = "^[A-Za-z][A-Za-z0-9_-]{0,31}$"
+NAME = "^[A-Za-z_][A-Za-z0-9_]*$(?!\\n)"
+ROLE = "^[A-Za-z][A-Za-z0-9_-]{0,31}$(?!\\n)"
 ROLES = ("sender", "receiver")
 WHEN = "when"
 """A key of an entry of `settings:` that is no setting; `roles` is the other one."""
@@ -71,7 +71,7 @@ _CONFIGURED: Mapping[str, Any] = {
         "title": "Name",
         "description": "Names the results' folder: letters, digits, dots, - and _.",
         "type": "string",
-        "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+        "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\\n)",
     },
     "question": {
         "title": "Question",

@@ -80,7 +80,7 @@ def interim(most: int, description: str) -> Option:
 
 
 def congestion_control(description: str) -> Option:
-    pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$"
+    pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$(?!\\n)"
     return {"type": "string", "pattern": pattern, "description": description}
 
 

@@ -8,14 +8,14 @@ from typing import Any
 SIZE: Mapping[str, Any] = {
     "type": ["integer", "string"],
     "minimum": 1,
-    "pattern": r"^[0-9]+[KMGkmg]?$",
+    "pattern": r"^[0-9]+[KMGkmg]?$(?!\n)",
 }
 """JSON Schema of a size in bytes."""
 
 RATE: Mapping[str, Any] = {
     "type": ["integer", "string"],
     "minimum": 0,
-    "pattern": r"^[0-9]+(\.[0-9]+)?[KMGkmg]?$",
+    "pattern": r"^[0-9]+(\.[0-9]+)?[KMGkmg]?$(?!\n)",
 }
 """JSON Schema of a rate in bit/s."""
 

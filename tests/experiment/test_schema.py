@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from netlimits.experiment import document, schema, violations
+from netlimits.experiment import document, schema, templates, violations
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
 
@@ -109,3 +110,17 @@ def test_the_editors_schema_changes_nothing_of_that_which_files_are_held_to():
     before = copy.deepcopy(schema.structure())
     schema.document_schema()
     assert schema.structure() == before
+
+
+def patterns(part: Any) -> Iterator[str]:
+    for key, value in part.items() if isinstance(part, dict) else enumerate(part):
+        if key == "pattern" and isinstance(value, str):
+            yield value
+        elif isinstance(value, dict | list):
+            yield from patterns(value)
+
+
+def test_no_pattern_takes_a_newline_at_the_end() -> None:
+    """Python's `$` matches before one too."""
+    ending = {p for p in patterns(schema.document_schema()) if p.endswith("$")}
+    assert ending == {templates.PATTERN}

@@ -12,8 +12,8 @@ import netlimits
 from netlimits.tools import TOOLS, Features, Transfer, tool
 
 PACKAGE = Path(netlimits.__file__).parent
-KNOW_TOOLS = ("tools", "importers", "reproduce", "charts/_colours.py")
-"""Files and reports of a tool's, and its colour in the reports."""
+KNOW_TOOLS = ("tools", "importers", "reproduce", "charts/_colours.py", "lab/programs.py")
+"""Files and reports of a tool's, its colour in the reports, and the package of that name."""
 
 
 def test_only_a_tools_own_file_knows_it_by_its_name() -> None:

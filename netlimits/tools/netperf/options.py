@@ -10,13 +10,13 @@ from netlimits.tools import _commands, _options
 _SIZE: Mapping[str, Any] = {
     "type": ["integer", "string"],
     "minimum": 0,
-    "pattern": r"^[0-9]+[KMGkmg]?$",
+    "pattern": r"^[0-9]+[KMGkmg]?$(?!\n)",
     "description": "Bytes; netperf's suffixes K M G are 1024^n, k m g 1000^n.",
 }
 _PAIR: Mapping[str, Any] = {
     "type": ["integer", "string"],
     "minimum": 0,
-    "pattern": r"^[0-9]+[KMGkmg]?(,[0-9]+[KMGkmg]?)?$",
+    "pattern": r"^[0-9]+[KMGkmg]?(,[0-9]+[KMGkmg]?)?$(?!\n)",
     "description": "Bytes, one size or two with a comma between; K M G are 1024^n, k m g 1000^n.",
 }
 _TESTS = (
@@ -75,7 +75,7 @@ SCHEMA: Mapping[str, Any] = {
         "cpu_bind": {
             "type": ["integer", "string"],
             "minimum": 0,
-            "pattern": "^[0-9]*(,[0-9]*)?$",
+            "pattern": "^[0-9]*(,[0-9]*)?$(?!\\n)",
             "description": "CPUs for netperf and netserver, `0` or `0,1` (global -T).",
         },
         **_commands.NUMA,
@@ -105,18 +105,18 @@ SCHEMA: Mapping[str, Any] = {
         },
         "confidence": {
             "type": "string",
-            "pattern": "^(95|99),[0-9]+(\\.[0-9]+)?$",
+            "pattern": "^(95|99),[0-9]+(\\.[0-9]+)?$(?!\\n)",
             "description": "Level and width in percent, such as 99,5 (-I); "
             "a run that misses it is invalid.",
         },
         "iterations": {
             "type": "string",
-            "pattern": "^[0-9]{1,2},[0-9]{1,2}$",
+            "pattern": "^[0-9]{1,2},[0-9]{1,2}$(?!\\n)",
             "description": "Most and fewest iterations for `confidence` (-i), such as 10,3.",
         },
         "select": {
             "type": "array",
-            "items": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$"},
+            "items": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$(?!\\n)"},
             "minItems": 1,
             "uniqueItems": True,
             "description": "Output selectors, as `netperf -t omni -- -k '?'` lists them.",
