@@ -14,12 +14,12 @@ from netlimits.cli.shared.options import RESULTS
 @click.command()
 @RESULTS
 def parse(results: Path) -> None:
-    """Read the raw output of every run again, and make results.csv and results.parquet anew.
+    """Parse the raw output of every run again, and write results.csv and results.parquet again.
 
-    Of a campaign of more than some thousand runs that is the folder parts: each part that is lost
-    or damaged is made again from the journal, which is held against its checksums from end to end.
+    A campaign of more than 4096 runs has the folder `parts` in place of these files. `parse`
+    verifies the checksums of the whole journal, and writes each lost or damaged part again.
 
-    What the parser says now is added to the journal; what it said before stays there.
+    The new figures are appended to the journal; the old ones stay in it.
 
     \b
     Example:

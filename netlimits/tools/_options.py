@@ -19,8 +19,8 @@ PROTOCOL: Option = {"enum": ["tcp", "udp"], "default": "tcp", "description": "UD
 
 SEND_SIZE: Option = {
     **SIZE,
-    "description": "Bytes per send (-l), K M G are 1024^n; for UDP the datagram, which "
-    "is fragmented where it does not fit the MTU (MTU - 28).",
+    "description": "Bytes per send (-l); K M G are 1024^n. For UDP the size of datagrams; those "
+    "above MTU - 28 are fragmented.",
 }
 
 WINDOW: Option = {

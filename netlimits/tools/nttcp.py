@@ -38,8 +38,8 @@ class Nttcp(Tool):
         count=_options.integer(
             1,
             999999999,
-            "Buffers to send (-n). nttcp knows no duration: for S seconds at R bit/s take "
-            "ceil(S * R / (8 * send_size)), with `derive`.",
+            "Number of buffers to send (-n). nttcp has no option for a duration: for S seconds at "
+            "R bit/s compute ceil(S * R / (8 * send_size)) with `derive`.",
         ),
         send_size=_options.integer(1, 99999999, "Bytes per send (-l).", default=DEFAULT_SIZE),
         seconds=_options.length(
