@@ -179,12 +179,12 @@ def link(
 ) -> None:
     """Shape the data link of the lab NAME, outside of its hosts, which cannot see it.
 
-    Rate, delay and loss apply to each direction, so a round trip takes twice the delay. Options
-    that you leave out are switched off; without options the links are printed. A queue before the
-    link holds 50 ms of its rate. Segments are split into frames before the link, as on a wire. With
-    more than two machines, --host names the host whose link is shaped. A program on this machine
-    forwards the frames: beside emulated machines (tcg) it may have too little CPU for hundreds of
-    Mbit/s.
+    The lab must have machines, or three hosts or more. Rate, delay and loss apply to each
+    direction, so a round trip takes twice the delay. Options that you leave out are switched off;
+    without options the links are printed. A queue before the link holds 50 ms of its rate. Segments
+    are split into frames before the link, as on a wire. With more than two machines, --host names
+    the host whose link is shaped. A program on this machine forwards the frames: beside emulated
+    machines (tcg) it may have too little CPU for hundreds of Mbit/s.
 
     \b
     Examples:
