@@ -1,4 +1,4 @@
-"""Whether a host's kernel counts the packets that it drops by reason (evidence.drops)."""
+"""Whether a host's kernel can count the packets that it drops, by reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""perf, if the experiment profiles CPUs: a recording of a moment, and the names of functions."""
+"""perf, if the experiment profiles CPUs: a short recording, and the names of functions."""
 
 from __future__ import annotations
 

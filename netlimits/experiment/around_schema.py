@@ -107,7 +107,7 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
         ("streams",),
         streams=_whole("Number of streams each way; 0 measures an idle path.", 0, 128),
         direction={
-            "description": "Which way their data goes, seen from the client.",
+            "description": "Direction of their data, seen from the client.",
             "enum": ["send", "recv", "both"],
             "default": "send",
         },

@@ -109,7 +109,7 @@ _CONFIGURED: Mapping[str, Any] = {
     },
     "factors": {
         "title": "Factors",
-        "description": "Name to list of values; every combination is a configuration.",
+        "description": "Names with lists of values; every combination is a configuration.",
         **_LISTS,
     },
     "zip": {
@@ -119,7 +119,7 @@ _CONFIGURED: Mapping[str, Any] = {
     },
     "derive": {
         "title": "Derived values",
-        "description": "Name to an expression over factors and other derived values.",
+        "description": "Names with expressions of factors and other derived values.",
         "type": "object",
         "propertyNames": {"pattern": NAME},
         "additionalProperties": _EXPRESSION,
@@ -186,7 +186,7 @@ def _settings() -> dict[str, Any]:
             "additionalProperties": False,
             "properties": {
                 "roles": {
-                    "description": "The roles whose data interface is set.",
+                    "description": "The roles whose data interface (or host) is changed.",
                     "type": "array",
                     "minItems": 1,
                     "items": {"type": "string"},
@@ -206,8 +206,8 @@ def _settings() -> dict[str, Any]:
 def _measure() -> dict[str, Any]:
 
     return {
-        "title": "What measures",
-        "description": "The tool and its options. With several tools, a factor named `tool` "
+        "title": "The tool",
+        "description": "Its name and its options. With several tools, a factor named `tool` "
         "selects one.",
         "type": "object",
         "minProperties": 1,

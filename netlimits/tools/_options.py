@@ -15,7 +15,11 @@ Option = Mapping[str, Any]
 
 ONE_OFF = "One test between the first role (client) and the last (one-off server)."
 
-PROTOCOL: Option = {"enum": ["tcp", "udp"], "default": "tcp", "description": "UDP is -u."}
+PROTOCOL: Option = {
+    "enum": ["tcp", "udp"],
+    "default": "tcp",
+    "description": "Transport protocol; udp is the option -u.",
+}
 
 SEND_SIZE: Option = {
     **SIZE,

@@ -69,7 +69,7 @@ class Irtt(Tool):
         ),
         dscp=_options.dscp("DSCP of the packets and of their replies (--dscp)."),
         interim_seconds=_options.interim(
-            60, f"Seconds that an interim result covers; {OVER:g} if left out."
+            60, f"Seconds that an interim result covers; default: {OVER:g}."
         ),
     )
 

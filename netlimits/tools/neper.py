@@ -63,7 +63,11 @@ class Neper(Tool):
     schema = _options.schema(
         name,
         "One test of neper between the first role and the last; both run the same program.",
-        test={"enum": list(TESTS), "default": "tcp_stream", "description": "The program."},
+        test={
+            "enum": list(TESTS),
+            "default": "tcp_stream",
+            "description": "The program of neper to run.",
+        },
         seconds=_options.whole_seconds("Length of a run in whole seconds (-l)."),
         parallel=_options.parallel("Number of flows (-F), spread over the threads."),
         threads=_options.parallel("Number of threads on each end (-T)."),
@@ -75,11 +79,11 @@ class Neper(Tool):
             "1024^n.",
         },
         reverse=_options.switch("The server sends (tcp_stream -M)."),
-        nodelay=_options.switch("TCP_NODELAY (--no-delay)"),
+        nodelay=_options.switch("Set TCP_NODELAY (--no-delay)."),
         zerocopy=_options.switch(
             "Send with MSG_ZEROCOPY (-Z). neper does not report whether the kernel copied anyway."
         ),
-        rx_zerocopy=_options.switch("TCP_ZEROCOPY_RECEIVE (-z)."),
+        rx_zerocopy=_options.switch("Receive with TCP_ZEROCOPY_RECEIVE (-z)."),
         skip_rx_copy=_options.switch("Discard received data without copying it (--skip-rx-copy)."),
         congestion_control=_options.congestion_control(
             "Congestion control of both ends (--congestion-control)."

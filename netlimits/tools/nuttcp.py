@@ -44,7 +44,7 @@ class Nuttcp(Tool):
         window=_options.WINDOW,
         parallel=_options.parallel("Number of streams (-N), all in one process."),
         reverse=_options.switch("The server sends (-r)."),
-        nodelay=_options.switch("TCP_NODELAY (-D)"),
+        nodelay=_options.switch("Set TCP_NODELAY (-D)."),
         interim_seconds=_options.interim(
             3600, "Keep interim results of the receiver at this interval (-i)."
         ),

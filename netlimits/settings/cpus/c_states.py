@@ -102,8 +102,8 @@ class CStates(Setting):
             ),
         },
         required=("latency_us",),
-        title="How deeply idle CPUs may sleep",
-        description="Holds /dev/cpu_dma_latency open.",
+        title="Sleep states of idle CPUs",
+        description="netlimits holds /dev/cpu_dma_latency open with this latency.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

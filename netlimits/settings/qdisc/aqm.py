@@ -156,7 +156,7 @@ _CAKE: Mapping[str, Parameter] = {
     ),
     "nat": _plain("nat", "Use the addresses behind a NAT to tell hosts apart.", "off"),
     "wash": _plain("wash", "Clear the DSCP.", "off"),
-    "ingress": _plain("ingress", "Ingress mode: count dropped packets towards the rate.", "off"),
+    "ingress": _plain("ingress", "Ingress mode: dropped packets count towards the rate.", "off"),
     "split_gso": _plain("split_gso", "Split merged segments.", "on"),
     "ack_filter": Parameter(
         about(one_of(*ACK_FILTERS), "Drop ACKs that later ACKs make redundant."),

@@ -49,7 +49,7 @@ def _queues(state: State) -> Mapping[str, int]:
 
 IRQ = CpuSets(
     name="irq",
-    title="CPUs of the data interface's interrupts",
+    title="CPUs that serve the interrupts of the data interface",
     cpus={
         **CPU_LIST,
         "description": "The CPUs that may serve each interrupt: 0, 0-3 or 0,2. Stop irqbalance on "

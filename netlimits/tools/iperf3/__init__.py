@@ -91,7 +91,7 @@ class Iperf3(Tool):
         congestion_control=_options.congestion_control(
             "Congestion control of both ends (-C); read back from the sender."
         ),
-        nodelay=_options.switch("TCP_NODELAY (-N)"),
+        nodelay=_options.switch("Set TCP_NODELAY (-N)."),
         zerocopy=_options.switch("Send with sendfile (-Z)."),
         dont_fragment=_options.switch("Set Don't Fragment on UDP over IPv4 (--dont-fragment)."),
         dscp=_options.dscp("DSCP of both ends' packets (--dscp); read back."),

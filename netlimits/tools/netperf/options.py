@@ -36,7 +36,7 @@ SCHEMA: Mapping[str, Any] = {
     "description": "One test between the first role (netperf) and the last (netserver).",
     "additionalProperties": False,
     "properties": {
-        "test": {"enum": list(_TESTS), "default": "omni", "description": "netperf -t"},
+        "test": {"enum": list(_TESTS), "default": "omni", "description": "The test (netperf -t)."},
         "seconds": _options.whole_seconds("Length of a run in whole seconds (netperf -l)."),
         "protocol": {
             "enum": ["tcp", "udp", "sctp", "dccp", "udplite"],
@@ -46,7 +46,7 @@ SCHEMA: Mapping[str, Any] = {
         "direction": {
             "enum": ["send", "recv", "rr"],
             "default": "send",
-            "description": "Which way data flows, seen from netperf (test-specific -d).",
+            "description": "Direction of the data, seen from netperf (test-specific -d).",
         },
         "send_size": {**_PAIR, "title": "Bytes per send (-m)"},
         "recv_size": {**_PAIR, "title": "Bytes per receive (-M)"},
@@ -63,7 +63,7 @@ SCHEMA: Mapping[str, Any] = {
             "The server's data port, for a firewall (test-specific -P); default: another port in "
             "each run.",
         ),
-        "nodelay": _options.switch("TCP_NODELAY (-D)"),
+        "nodelay": _options.switch("Set TCP_NODELAY (-D)."),
         "dscp": _options.dscp("DSCP of both ends' packets (-Y); read back from the sockets."),
         "route": {
             "type": "boolean",
@@ -108,8 +108,8 @@ SCHEMA: Mapping[str, Any] = {
         "confidence": {
             "type": "string",
             "pattern": "^(95|99),[0-9]+(\\.[0-9]+)?$",
-            "description": "Level and width in percent, such as 99,5 (-I); "
-            "a run that misses it is invalid.",
+            "description": "Confidence level and width of the interval in percent, such as 99,5 "
+            "(-I). A run that misses it is invalid.",
         },
         "iterations": {
             "type": "string",
