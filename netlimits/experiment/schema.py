@@ -71,7 +71,8 @@ def measured(tool_schema: Mapping[str, Any]) -> dict[str, Any]:
 _CONFIGURED: Mapping[str, Any] = {
     "experiment": {
         "title": "Name",
-        "description": "Part of the name of the results folder. Letters, digits, dots, - and _.",
+        "description": "Only letters, digits, dots, - and _. It is part of the results folder's "
+        "name.",
         "type": "string",
         "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
     },
