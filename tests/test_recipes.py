@@ -75,7 +75,7 @@ RECIPES = (
         ],
         [
             (("describe", "tools"), r"toynet.*toyserver.*4242"),
-            (("describe", "metrics"), r"netperf_, .*toynet_, .* in front"),
+            (("describe", "metrics"), r"begins with netperf_, .*toynet_, "),
             (RUN, r"run 2: ok"),
             (("table", "results", "--of", "toynet_local_process_cpu"), r"by toynet(?s:.*)25"),
         ],
@@ -128,7 +128,7 @@ RECIPES = (
         {},
         [("metrics/catalogue.py", "METRICS: ", '    _metric("toy_rate", "hz", "Toys a second", "Hz", "higher"),')],
         [
-            (("describe", "toy_rate"), r"toy_rate_hz(?s:.*)Toys a second(?s:.*)Hz"),
+            (("describe", "toy_rate"), r"toy_rate_hz(?s:.*)Hz(?s:.*)Toys a second"),
             (("table", "runs.csv", "--of", "toy_rate", "--rows", "send_size"), r"Toys a second \(Hz - Higher is Better\)"),
         ],
         {"runs.csv": RUNS},

@@ -56,12 +56,12 @@ def check(
     as_json: bool,
     against: Against,
 ) -> None:
-    """Find everything that would make an experiment fail or mislead on these hosts.
+    """Find what would make an experiment fail or mislead on these hosts, before it runs.
 
-    Logins, sudo for each command of the plan, tools, ports (each tool is tried once, for a second
-    at most), link, packet sizes, settings, clocks, CPUs, disks. `check` changes no setting without
-    --try. `netlimits run` does the same first, settings included. Exit status 1 when something
-    would make a run fail. With --against it checks both sides of a duet. It runs neither.
+    `check` tests logins, sudo for each command of the plan, tools, ports, the link, packet sizes,
+    settings, clocks, CPUs and disks. It tries each tool once, for at most a second. It changes no
+    setting without --try. `netlimits run` does all of this first, including --try. With --against,
+    `check` tests both sides of a duet. The exit status is 1 if something would make a run fail.
 
     \b
     Examples:

@@ -44,38 +44,42 @@ PAGE = "comparison.html"
 @click.command()
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", nargs=-1, type=click.Path(path_type=Path))
-@of_option("What to compare; repeatable, or with commas. list: show what there is.")
+@of_option("Metrics; repeatable, or separated by commas. `list` prints all metrics.")
 @table_options
-@share_option("--threshold", "Differences below it do not matter.", "3%")
+@share_option("--threshold", "The largest difference that does not matter.", "3%")
 @share_option(
     "--sessions-differ-by",
-    "Largest difference between two sessions without any change; beyond it: better or worse.",
+    "The largest difference between two sessions without any change. Larger differences are "
+    "called better or worse.",
 )
 @click.option(
     "--history",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Another campaign of BEFORE, to show how much sessions differ; repeatable.",
+    help="Another campaign of the same side as BEFORE, which shows how much sessions differ. "
+    "Repeatable.",
 )
 @click.option(
     "--together",
     is_flag=True,
     help="Treat all AFTER campaigns as sessions of one side.",
 )
-@click.option("--gate", type=click.Path(path_type=Path), metavar="FILE", help="Conditions (YAML).")
+@click.option(
+    "--gate", type=click.Path(path_type=Path), metavar="FILE", help="The gate's file (YAML)."
+)
 @click.option(
     "--report",
     "page",
     is_flag=False,
     flag_value="",
     metavar="[FILE]",
-    help="Write one HTML page too; comparison.html in the last folder if FILE is left out.",
+    help="Also write one HTML page; default: comparison.html in the last folder.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 5 if something is unclear; with --gate, if one of its conditions is unclear.",
+    help="Exit with 5 if a verdict, or with --gate one of its conditions, is unclear.",
 )
 @format_option("text", "markdown", "csv", "junit")
 @JSON
@@ -94,33 +98,32 @@ def compare(
     as_json: bool,
     reading: TableOptions,
 ) -> None:
-    """Compare campaigns with a baseline: BEFORE, then one AFTER or more; or the sides of a duet.
+    """Compare one or more campaigns AFTER with a campaign BEFORE, or the two sides of a duet.
 
-    A duet (`netlimits run --against`) is one folder: its sides ran in turn in the same blocks, and
-    each ratio is taken within blocks. Two campaigns are two sessions, which may differ without any
-    change: their verdict is `differ`, never better or worse. To get more, bound how much sessions
+    A duet (`netlimits run --against`) is one folder, whose sides ran in the same blocks, so ratios
+    are taken within blocks. Two campaigns are two sessions, which may differ without any change, so
+    their verdict is `differ`, never better or worse. To get these verdicts, state how much sessions
     differ (--sessions-differ-by), or add sessions (--history for BEFORE, --together for AFTER).
 
     Each argument is a campaign's folder, or a CSV or Parquet file of runs. Configurations are
-    matched by their factors. For each metric the table has the ratio (above 1 is better, also
-    where lower is better), its interval and a verdict:
-    better, worse, same (the whole interval is within the threshold), differ, or unclear, with the
-    number of runs a side that would decide. The verdict is fewer if fewer runs ended ok than before
-    (beyond chance), and failed if none did; both count as worse. Differences between the hosts are
-    listed above the table.
+    matched by their factors. For each metric the table has the ratio, its interval and a verdict. A
+    ratio above 1 is better, also for metrics where lower is better. Verdicts are better, worse,
+    same (the whole interval is within the threshold), differ, and unclear (with the number of runs
+    that would decide). If significantly fewer runs ended ok than before, the verdict is fewer; if
+    none did, it is failed. Both count as worse. Differences between the hosts are listed above the
+    table.
 
-    A gate's file names what must not get worse:
+    A gate's file lists what must not get worse:
 
     \b
       gate:
         - {of: throughput, threshold: 5%}
         - {of: local_sd, threshold: 10%, where: {send_size: 1024}}
 
-    --report writes the comparison as one HTML page, as `netlimits report` does for one campaign;
-    give it last, or with its FILE.
+    --report writes the comparison as one HTML page. Without FILE it must be the last option.
 
-    Exit status: 0 nothing is worse, fewer or failed; 4 something is; 5 two sessions differ for the
-    worse or, with --strict, something is unclear.
+    Exit status: 0 if no verdict is worse, fewer or failed; 4 if one is; 5 if two sessions differ
+    for the worse or, with --strict, a verdict is unclear.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
 @click.argument("topic", required=False, metavar="[TOPIC]", shell_complete=_complete)
 @JSON
 def describe(topic: str | None, as_json: bool) -> None:
-    """Explain TOPIC, or list the topics.
+    """Print the reference of TOPIC, or list the topics.
 
     TOPIC is experiment, hosts, settings, tools, metrics, charts, checks or verdicts; or the name of
     one setting, tool, metric, column, chart or class of limits.

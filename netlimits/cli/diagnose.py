@@ -39,24 +39,26 @@ def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
 @click.command()
 @click.argument("names", nargs=-1, metavar="[A B]")
 @click.option("--hosts", "hosts_file", type=click.Path(path_type=Path), metavar="FILE",
-              help="A hosts file in place of two names.")  # fmt: skip
-@click.option("--lab", "lab", metavar="NAME", help="The first two hosts of a lab.")
-@click.option("--local", is_flag=True, help="This machine alone, over loopback.")
+              help="Hosts file to use in place of A and B.")  # fmt: skip
+@click.option("--lab", "lab", metavar="NAME", help="Use the first two hosts of this lab.")
+@click.option("--local", is_flag=True, help="Use this machine alone, over loopback.")
 @click.option("--workload", "chosen", multiple=True, metavar="NAMES", callback=separated,
               help="Workloads: tcp, tcp-4, udp, rr. Default: all.")  # fmt: skip
-@click.option("--reverse", is_flag=True, help="From B to A.")
-@click.option("--both", is_flag=True, help="From A to B, and then from B to A.")
+@click.option("--reverse", is_flag=True, help="Measure from B to A.")
+@click.option("--both", is_flag=True, help="Measure from A to B, then from B to A.")
 @click.option("--time", "seconds", default="3m", show_default=True, metavar="TIME",
-              callback=_seconds, help="How long it may take (90s, 5m).")  # fmt: skip
-@click.option("--no-changes", is_flag=True, help="Change nothing, so prove nothing.")
+              callback=_seconds, help="Time budget for all stages (90s, 5m).")  # fmt: skip
+@click.option("--no-changes", is_flag=True, help="Only observe; without changes nothing is proven.")
 @click.option("--profile", is_flag=True, help="Profile both ends' CPUs in a run of each workload.")
-@click.option("--plan", "plan_only", is_flag=True, help="Print what it would run and change.")
+@click.option(
+    "--plan", "plan_only", is_flag=True, help="Print what would be run and changed, and exit."
+)
 @click.option("--from", "kept", type=click.Path(path_type=Path), metavar="RESULTS",
               help="Print the answer of RESULTS again, after `extend` or `resume`.")  # fmt: skip
 @click.option("--interface", default="", metavar="NAME", help="The data interface of A.")
 @click.option("--address", default="", metavar="ADDRESS", help="The data address of B.")
 @click.option("--out", type=Output(folder=True, fresh=True), metavar="DIR",
-              help="The folder for results; results/diagnose-A-B-TIME if left out.")  # fmt: skip
+              help="The folder for results; default: results/diagnose-A-B-TIME.")  # fmt: skip
 @GUARD
 @PATIENCE
 @JSON
@@ -83,17 +85,19 @@ def diagnose(
     as_json: bool,
     verbosity: str | None,
 ) -> None:
-    """Say what limits the traffic from host A to host B, and prove it by small changes.
+    """Find what limits the traffic from host A to host B, and prove it by small changes.
 
     A and B are names for ssh. The data interface and address follow from the routes between them.
-    Each workload runs as the hosts are; then resources that the counters do not rule out get a
-    small dose of change each, in blocks shuffled with the baseline: half of a program's CPU time,
-    twice a buffer, twice the round trip. What throughput follows is what limits. Every change is
-    restored, also after Ctrl-C; a guard on each host restores it if this machine is lost.
+    First each workload runs without changes. Then `diagnose` changes one resource at a time, in
+    blocks shuffled with the baseline: it halves a program's CPU time, doubles a buffer, or doubles
+    the round trip. Resources that the counters rule out are left out. The resource that throughput
+    follows is the limit. Every change is restored, also after Ctrl-C; a guard on each host restores
+    it if this machine is lost.
 
-    A change of settings that helps is kept while the next limit is sought, at most three times, and
-    printed as commands with what it costs at both ends. The results are an ordinary campaign:
-    `table`, `report` and `resume` work on it, and its experiment.yaml can be edited and run again.
+    If a change of settings helps, `diagnose` keeps it while it looks for the next limit, up to
+    three times. It prints these settings as commands, with their CPU cost at both ends, and
+    restores them. The results are an ordinary campaign: `table`, `report` and `resume` work on it,
+    and you can edit its experiment.yaml and run it again.
 
     \b
     Examples:

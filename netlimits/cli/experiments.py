@@ -21,7 +21,7 @@ def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
 @click.option("--copy", is_flag=True, help="Write NAME.yaml into the current folder, to edit it.")
 @JSON
 def experiments(names: tuple[str, ...], copy: bool, as_json: bool) -> None:
-    """List the experiments that are installed, or print the file of NAME.
+    """List the installed experiments, or print the file of NAME.
 
     `run`, `plan` and `check` take these names in place of a file.
 

@@ -28,13 +28,14 @@ _WIDTH = 96
 
 @click.command()
 @RESULTS
-@click.option("--run", type=click.IntRange(1), help="One run alone, by its number.")
+@click.option("--run", type=click.IntRange(1), help="Explain one run only, by its number.")
 @click.option(
     "--config",
     "chosen",
     multiple=True,
     metavar="FACTOR=VALUE",
-    help="Only configurations with this value, or with one of several; repeatable.",
+    help="Only configurations with this value. Repeatable: several values of a factor mean any of "
+    "them.",
 )
 @click.option(
     "--next",
@@ -48,7 +49,8 @@ _WIDTH = 96
     "suspects",
     multiple=True,
     metavar="CLASS",
-    help="With --next: a class to try in every configuration, whatever counters say; repeatable.",
+    help="With --next: a class to test in every configuration, whatever the counters show. "
+    "Repeatable.",
 )
 @table_options
 @JSON
@@ -63,17 +65,16 @@ def explain(
 ) -> None:
     """Report what limited RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
-    For each configuration one verdict: the class of limit, the share of the runs that agree, the
-    evidence of one of them, and the runner-up with the condition that it misses. Then what is
-    known whatever the verdict, as medians of the runs, and the bounds: the rate that each mechanism
-    near the rate of that one run allows. Counters suggest a limit; the change that would prove it
-    is named.
-    `undetermined` is an answer, and names the nearest class. It is also the answer for a
-    configuration whose runs all failed, with how they ended.
+    Each configuration gets a verdict: the class of limit, the share of the runs that agree, the
+    evidence of one of these runs, and the runner-up with the condition that it misses. After the
+    verdict come medians of all runs, and the bounds: the rate that each mechanism allowed in the
+    run of the evidence. Counters only suggest a limit, so `explain` also names the change that
+    would prove it. The verdict may be `undetermined`; then the likeliest classes are named, or, if
+    all runs failed, the reasons.
 
-    --next writes the experiment that would prove it: the same configurations, with and without the
-    change that decides, in the same blocks, each change once. Run it: of its results this command
-    says `proven`, `refuted` or `open`, with the ratio within blocks and its interval.
+    --next writes the experiment that would prove the verdicts: the same configurations, with and
+    without the change, in the same blocks. Run it, and `explain` its results: each verdict is then
+    `proven`, `refuted` or `open`, with the ratio of throughput within blocks and its interval.
     `netlimits describe verdicts` lists the classes.
 
     \b

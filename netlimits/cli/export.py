@@ -26,20 +26,19 @@ from netlimits.export import FORMATS, OF_PROFILES, SECOND_FILES
     default="json",
     show_default=True,
 )
-@click.option("--out", metavar="FILE", help="Write to this file; Parquet to this folder or URL.")
+@click.option("--out", metavar="FILE", help="Write to this file; parquet: to this folder or URL.")
 @table_options
 def export(results: tuple[Path, ...], form: str, out: str | None, reading: TableOptions) -> None:
     """Print the figures of RESULTS: campaigns' folders, or a CSV or Parquet file of runs.
 
-    Every run's last attempt, with its factors as labels and the units of `results.csv`.
-    openmetrics is what Prometheus reads, influx InfluxDB's line protocol, opensearch the body of
-    its bulk request. otava is a CSV file for Apache Otava, a row for each campaign. With --out the
-    last two write a second file: Otava's configuration (FILE.yaml) or the index template
-    (FILE.template.json). csv is the frame itself, with every attempt; a campaign of
-    more than some thousand runs has no results.csv. parquet is the same of one campaign, in files
-    of some thousand attempts, for other machines: --out is their folder, or a URL that fsspec
-    knows, and `netlimits.relation` reads them there. folded and speedscope are the stacks of
-    profiles, for flame graph programs and https://www.speedscope.app.
+    Each run's last attempt is exported, with its factors as labels and the units of `results.csv`.
+    openmetrics is for Prometheus, influx is InfluxDB's line protocol, and opensearch is the body of
+    a bulk request. otava is a CSV file for Apache Otava, with a row for each campaign. With --out,
+    opensearch also writes the index template (FILE.template.json), and otava its configuration
+    (FILE.yaml). csv has every attempt; it is for campaigns of more than 4096 runs, which have no
+    results.csv. parquet writes one campaign's attempts to a folder, or to a URL that fsspec knows,
+    where `netlimits.relation` reads them. folded and speedscope have the stacks of profiles, for
+    flame graph programs and https://www.speedscope.app.
 
     \b
     Examples:

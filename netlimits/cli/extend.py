@@ -23,21 +23,21 @@ from netlimits.experiment.plan import SEED_BITS
     type=click.IntRange(1),
     required=True,
     metavar="N",
-    help="How many more runs each configuration gets.",
+    help="Number of runs to add for each configuration.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**48 - 1),
     metavar="INTEGER",
-    help="The seed of their order; drawn, and recorded, if left out.",
+    help="The seed of their order; default: a random one, which is recorded.",
 )
 @continuation_options
 def extend(results: Path, replicates: int, seed: int | None, **options: Any) -> None:
-    """Add runs to a finished campaign: more blocks on the same hosts, ordered by the same rule.
+    """Add runs to a finished campaign: more blocks on the same hosts, in the same kind of order.
 
-    More runs narrow intervals that are too wide to decide by: four times as many runs halve them.
-    The existing runs stay as they are. The added runs have a seed of their own, which the journal
-    keeps. Ctrl-C, `resume` and `status` are as for `run`.
+    More runs narrow intervals that are too wide: four times as many runs halve an interval.
+    Existing runs do not change. The new runs are ordered by a new seed, which the journal records.
+    Ctrl-C, `resume` and `status` work as for `run`.
 
     \b
     Examples:

@@ -39,22 +39,25 @@ from netlimits.model.folder import Folder
 
 @click.command()
 @SEVERAL_RESULTS
-@click.option("--chart", metavar="KIND", help="The kind of chart; --chart list shows them.")
-@of_option("A chart for each; repeatable, or with commas. list: show what there is.")
+@click.option("--chart", metavar="KIND", help="The kind of chart; `list` prints them.")
+@of_option(
+    "Metrics, with a chart each; repeatable, or separated by commas. `list` prints all metrics."
+)
 @table_options
 @click.option(
     "--series",
     multiple=True,
     metavar="FACTOR",
     callback=separated,
-    help="Factors whose values make a curve each; repeatable, or with commas.",
+    help="Factors; each combination of their values is a curve. Repeatable, or separated by "
+    "commas.",
 )
 @pool_option("curve or point")
 @click.option("--title", help="The title.")
 @click.option(
     "--run",
     type=click.IntRange(1),
-    help="The run to draw: its timeline, or the charts of one run that the report names.",
+    help="Draw one run, by its number: its timeline, or the charts of single runs in `report:`.",
 )
 @window_option("the highest average of parallel streams")
 @click.option(
@@ -76,14 +79,14 @@ def figures(
 ) -> None:
     """Draw the charts of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
-    Several campaigns of one experiment (two kinds of machine, say) are drawn into one chart, a
-    series each, under their folders' names.
+    Several campaigns of one experiment, for example of two kinds of machine, are drawn into one
+    chart. Each is a series with the name of its folder.
 
-    Options replace what the experiment's `report:` says; without one the charts are of what was
-    measured. A factor that differs and is named nowhere gets curves of its own. The charts are
-    written as PNG and SVG to RESULTS/figures (for a file, or several RESULTS: to `figures` beside
-    the first) and their names are printed. If the runs are too few or too noisy for one of several
-    charts, the others are drawn, the reason is printed, and the exit status is 1.
+    Options replace the experiment's `report:`. With neither, the charts show the measured metrics.
+    Each value of a factor that no option names gets a curve of its own. The charts are written as
+    PNG and SVG to RESULTS/figures (for a file or several campaigns: to `figures` beside the first),
+    and their names are printed. If the runs are too few or too noisy for a chart, the others are
+    drawn, the reason is printed, and the exit status is 1.
 
     \b
     Examples:

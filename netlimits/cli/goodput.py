@@ -16,7 +16,12 @@ from netlimits.errors import InputError
 
 
 @click.command()
-@click.option("--link", default="1G", show_default=True, help="Bit rate: 2.5G, 100M, bit/s.")
+@click.option(
+    "--link",
+    default="1G",
+    show_default=True,
+    help="Bit rate of the link, such as 2.5G, or a number of bit/s.",
+)
 @click.option(
     "--mtu",
     "mtus",
@@ -24,29 +29,33 @@ from netlimits.errors import InputError
     multiple=True,
     default=(1500,),
     show_default=True,
-    help="Maximum size of an IP packet in bytes; repeatable.",
+    help="Maximum bytes of an IP packet; repeatable.",
 )
 @click.option(
     "--mtu-of",
     type=click.Choice(["link", "guest"]),
     default="link",
     show_default=True,
-    help="Whose MTU: the physical link's, into which tunnels must fit, or the sender's own, "
-    "around which they stand.",
+    help="link: --mtu is that of the physical link, and tunnel headers must fit into it; guest: "
+    "it is the sender's, and tunnel headers are added to it.",
 )
 @click.option("--transport", type=click.Choice(["tcp", "udp"]), default="tcp", show_default=True)
-@click.option("--timestamps", is_flag=True, help="TCP with timestamps (12 bytes a segment).")
+@click.option("--timestamps", is_flag=True, help="Count TCP timestamps (12 bytes of each segment).")
 @click.option("--ipv6", is_flag=True, help="The sender's packets are IPv6.")
 @click.option("--outer-ipv6", is_flag=True, help="Tunnels run over IPv6.")
 @click.option(
     "--stack",
     multiple=True,
     metavar="NAMES",
-    help="Headers around the packet, from the wire inward, with commas: vlan,vxlan. A name may "
-    "add option bytes: geneve+8. other+24 is any header.",
+    help="Headers around the packet, from the outermost, separated by commas: vlan,vxlan. "
+    "geneve+8 adds 8 bytes of options; other+24 is any header of 24 bytes.",
 )
-@click.option("--data", type=int, metavar="BYTES", help="Data in each packet; else full packets.")
-@click.option("--egress-cap", metavar="RATE", help="The machine's egress cap, as a rate of data.")
+@click.option(
+    "--data", type=int, metavar="BYTES", help="Data in each packet; default: full packets."
+)
+@click.option(
+    "--egress-cap", metavar="RATE", help="The machine's egress cap, as a rate of user data."
+)
 @JSON
 @click.option(
     "--chart",
@@ -66,8 +75,8 @@ def goodput(
 ) -> None:
     """Compute how much of a link's bit rate can carry data: Data / (Data + Headers) × link.
 
-    Preamble, frame check sequence and inter-packet gap count as headers. An egress cap is
-    compared with the bound: the lower of the two binds.
+    Preamble, frame check sequence and inter-packet gap count as headers. With --egress-cap, the
+    lower of the cap and the bound limits the rate.
 
     \b
     Examples:

@@ -35,12 +35,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @SEVERAL_RESULTS
-@of_option("Metrics; repeatable, or with commas. Default: throughput, or the transaction rate.")
+@of_option(
+    "Metrics; repeatable, or separated by commas. Default: throughput, or the transaction rate."
+)
 @table_options
 @pool_option("configuration")
-@share_option("--threshold", "Changes below it do not matter.", "3%")
+@share_option("--threshold", "The largest change that does not matter.", "3%")
 @click.option(
-    "--out", type=Output(folder=True), metavar="DIR", help="Draw charts into this folder."
+    "--out", type=Output(folder=True), metavar="DIR", help="Also draw charts into this folder."
 )
 @format_option("text", "markdown", "csv")
 @JSON
@@ -54,15 +56,14 @@ def history(
     form: str,
     as_json: bool,
 ) -> None:
-    """Show how a metric changed over RESULTS: campaigns' folders of one experiment.
+    """Find where a metric changed over RESULTS, the campaigns of one experiment.
 
-    Finished campaigns are put in order of time. In each configuration a campaign is one value, the
-    mean of its runs, and the level of these values changes where this explains them better than
-    their noise does. Six campaigns or more are needed, and a new level lasts two campaigns or more.
-    A table of runs with a column `campaign` can stand in place of folders.
+    Finished campaigns are sorted by time. Each campaign is one value for each configuration, the
+    mean of its runs. `history` reports where the level of these values changed by more than noise
+    explains. It needs six campaigns, and a new level must last for two campaigns. In place of
+    folders it reads a table of runs with a column `campaign`.
 
-    Exit status: 0 if the last change of each configuration is none or for the better; 4 if it is
-    for the worse somewhere.
+    Exit status: 4 if the last change of a configuration is for the worse, 0 otherwise.
 
     \b
     Examples:

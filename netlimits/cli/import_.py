@@ -38,33 +38,33 @@ NAMED = 2
     "--out",
     type=Output(folder=True),
     metavar="DIR",
-    help="The folder for results, or one of imported results to add to; "
-    "results/imported-DATE-TIME if left out.",
+    help="The folder for results, which may be a folder of imported results to add to; default: "
+    "results/imported-DATE-TIME.",
 )
 @click.option(
     "--columns",
     metavar="SELECTORS",
-    help="The selectors that netperf's -o or -O was given, for rows without a header (-P 0).",
+    help="The selectors that netperf's -o or -O got, for rows without a header (-P 0).",
 )
 @click.option(
     "--given",
     multiple=True,
     metavar="NAME=VALUE",
-    help="What the files do not say: a netperf selector or a factor; repeatable.",
+    help="A value that the files do not state: a netperf selector or a factor. Repeatable.",
 )
 @click.option(
     "--name",
     metavar="PATTERN",
     default="",
-    help="Factors in the files' names, as in 'buf{buffer}/{delay}ms_{replicate}.json'; * for what "
-    "does not matter.",
+    help="Pattern of the file names, with factors: 'buf{buffer}/{delay}ms_{replicate}.json'; * "
+    "matches any text.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(1, 2**20),
     default=64,
     metavar="MIB",
-    help="Maximum size of a file in MiB, also decompressed; 64 if left out.",
+    help="Maximum size of a file in MiB, also after decompression; default: 64.",
 )
 @JSON
 def import_(
@@ -76,26 +76,25 @@ def import_(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Make a results folder, of the kind that `run` makes, of files that you already have.
+    """Make a results folder, like that of `run`, from output that you already have.
 
     FILES are files and folders. Reads the output of netperf (-o, -k, -O, classic tables), iperf3
     (text, -J, --json-stream), iperf 2 (text, -y C), flent, nuttcp, neper, sockperf, uperf and
     ntttcp, of clients and servers, the JSON results of PerfKitBenchmarker and k8s-netperf, and the
-    files of the Turin scripts. A file may hold many runs, also in logs and transcripts, and may be
-    compressed with gzip, xz, bzip2 or Zstandard. Protocol, direction, sizes, streams and MSS become
-    factors where a file states them. A value is never guessed: a file that cannot be read, or could
-    mean two things, is left out with the reason. The exit status is then 1, or 2 if a file does not
-    exist. netperf's throughput is in 10^6bits/s (Trans/s of a request/response test) where a banner
-    names the test and no unit is printed; without a banner, --given THROUGHPUT_UNITS=... must state
-    the unit.
+    files of the Turin scripts. A file may hold many runs, also between the lines of a log, and may
+    be compressed with gzip, xz, bzip2 or Zstandard. Protocol, direction, sizes, streams and MSS
+    become factors if the file states them. netlimits never guesses a value: if a file cannot be
+    read, or could mean two things, it is left out with the reason, and the exit status is 1. If
+    netperf's output has a banner but no unit, its throughput is read as 10^6bits/s, or as Trans/s
+    for a request/response test. Without a banner, state the unit with --given THROUGHPUT_UNITS=...
 
-    netperf's own CPU and service demand stay under its name (netperf_local_sd_...), a tool's CPU
-    of its own process under iperf3_local_process_cpu_pct. A Turin file's rows are aggregates:
-    aggregated_runs says of how many, beside least (throughput_min_mbps), mean and greatest.
-    If the scripts ran another number than their own, add --given aggregated_runs=N.
+    A tool's own CPU figures keep its name in their columns: netperf_local_sd_us_per_kib,
+    iperf3_local_process_cpu_pct. Each row of a Turin file has the minimum, mean and maximum of
+    several runs; aggregated_runs is their number. If you ran the scripts with another number of
+    runs, add --given aggregated_runs=N.
 
-    --name makes factors of what differs in the names of files and folders. Runs whose factors agree
-    are replicates; the file of a run is in the column `file`.
+    --name reads factors from the names of files and folders. Runs with equal factors are
+    replicates; the column `file` names the file of each run.
 
     \b
     Examples:

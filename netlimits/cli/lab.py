@@ -25,18 +25,18 @@ NAME = click.option(
     "--name",
     default=labs.DEFAULT_NAME,
     show_default=True,
-    help="Name of the lab; there can be several.",
+    help="Name of the lab; there may be several.",
 )
 
 
 @click.group()
 def lab() -> None:
-    """Build test hosts on this machine: namespaces or machines, links, sshd.
+    """Build test hosts on this machine: network namespaces or QEMU guests, with sshd and a link.
 
     Needs root. Each host has its own network, sshd and keys; its data link is separate from the
-    one that it is logged in over. Namespaces share the kernel and the CPUs, and are up at once.
-    Machines (--machines) are QEMU guests with kernels, NICs and CPU accounts of their own; what
-    they boot from is made once, in /var/lib/netlimits/images, and may be deleted at any time.
+    link of its logins. Network namespaces share the kernel and the CPUs of this machine. Machines
+    (--machines) are QEMU guests with kernels, NICs and CPUs of their own. Their images are built
+    once, in /var/lib/netlimits/images, and may be deleted at any time.
 
     \b
     Examples:
@@ -50,7 +50,10 @@ def lab() -> None:
 @lab.command()
 @NAME
 @click.option(
-    "--hosts", default=2, show_default=True, help="How many: sender, receiver, host3, host4 …"
+    "--hosts",
+    default=2,
+    show_default=True,
+    help="Number of hosts: sender, receiver, host3, host4 …",
 )
 @click.option(
     "--mtu", default=labs.DEFAULT_MTU, show_default=True, help="The data link's MTU in bytes."
@@ -58,33 +61,33 @@ def lab() -> None:
 @click.option(
     "--machines",
     is_flag=True,
-    help="Machines (QEMU guests) with kernels, CPUs and NICs of their own.",
+    help="Build QEMU guests with kernels, CPUs and NICs of their own.",
 )
 @click.option(
-    "--cpus", type=int, help="CPUs of each machine, 1 if left out; with 2 its NIC has two queues."
+    "--cpus",
+    type=int,
+    help="CPUs of each machine; default: 1. A machine with two CPUs has a NIC with two queues.",
 )
 @click.option(
-    "--nodes", type=int, help="NUMA nodes of each machine, 1 if left out; at most as many as CPUs."
+    "--nodes", type=int, help="NUMA nodes of each machine, at most its number of CPUs; default: 1."
 )
-@click.option(
-    "--nic", type=click.Choice(NICS), help="Data NIC of each machine; virtio if left out."
-)
+@click.option("--nic", type=click.Choice(NICS), help="Data NIC of each machine; default: virtio.")
 @click.option(
     "--memory",
     type=click.IntRange(1),
-    help="Memory of each machine in MiB; 240 if left out, with e1000e 200.",
+    help="Memory of each machine in MiB; default: 240, with e1000e 200.",
 )
 @click.option(
     "--accel",
     "accelerator",
     type=click.Choice(ACCELERATORS),
-    help="How machines run; auto tries KVM, and translates (tcg) where that does not work.",
+    help="kvm uses hardware support, tcg emulates the CPU; auto tries kvm first.",
 )
 def up(name: str, hosts: int, mtu: int, machines: bool, **guest: int | str | None) -> None:
     """Build a lab and print the name of its hosts file.
 
-    Namespaces are up at once. Machines take seconds and show what a NIC's offloads, queues and
-    interrupts do; the first ones on this machine wait for a kernel that apt fetches.
+    Namespaces are up at once. Machines boot in seconds, and have NICs with offloads, queues and
+    interrupts. The first machines take longer, because apt downloads a kernel for them.
 
     \b
     Examples:
@@ -103,10 +106,10 @@ def up(name: str, hosts: int, mtu: int, machines: bool, **guest: int | str | Non
 
 
 @lab.command()
-@click.option("--name", help="Name of the lab; all of them if left out.")
+@click.option("--name", help="Name of the lab; default: all labs.")
 @JSON
 def status(name: str | None, as_json: bool) -> None:
-    """Show the hosts of every lab: kind, addresses, whether sshd runs, the data link's MTU.
+    """Print the hosts of every lab: kind, addresses, state of sshd, MTU of the data link.
 
     \b
     Examples:
@@ -126,9 +129,9 @@ def status(name: str | None, as_json: bool) -> None:
 
 @lab.command()
 @click.option("--name", help=f"Name of the lab.  [default: {labs.DEFAULT_NAME}]")
-@click.option("--all", "everything", is_flag=True, help="Every lab on this machine.")
+@click.option("--all", "everything", is_flag=True, help="Remove every lab on this machine.")
 def down(name: str | None, everything: bool) -> None:
-    """Remove a lab completely, also one that is built only in part.
+    """Remove a lab completely, even if building it failed halfway.
 
     \b
     Examples:
@@ -151,13 +154,17 @@ def down(name: str | None, everything: bool) -> None:
 
 @lab.command()
 @click.argument("name", default=labs.DEFAULT_NAME)
-@click.option("--host", default="", help="Whose link; needed if the lab has more than two hosts.")
-@click.option("--rate", help="Maximum rate of the link, as tc writes it: 10mbit, 100mbit.")
+@click.option(
+    "--host",
+    default="",
+    help="The host whose link is shaped; needed in a lab with more than two hosts.",
+)
+@click.option("--rate", help="Bit rate, in tc's units: 10mbit, 100mbit.")
 @click.option("--delay", help="Delay of each frame: 5ms, 200us.")
-@click.option("--loss", help="Share of frames that are lost, at random: 0.1%.")
-@click.option("--mtu", type=int, help="MTU in bytes; larger packets are dropped silently.")
-@click.option("--packets", type=int, help="Maximum frames per second, of any size: 2000.")
-@click.option("--off", is_flag=True, help="Make it a plain link again.")
+@click.option("--loss", help="Share of frames to lose at random: 0.1%.")
+@click.option("--mtu", type=int, help="Bytes; longer packets are dropped silently.")
+@click.option("--packets", type=int, help="Maximum number of frames per second: 2000.")
+@click.option("--off", is_flag=True, help="Remove all shaping.")
 @JSON
 def link(
     name: str,
@@ -170,14 +177,14 @@ def link(
     off: bool,
     as_json: bool,
 ) -> None:
-    """Shape the data link of the lab NAME from outside, where its hosts cannot see it.
+    """Shape the data link of the lab NAME, outside of its hosts, which cannot see it.
 
-    The rates, the delay (a round trip takes twice that) and the loss hold for each way. What you do
-    not give is not shaped; without any of these options, the links are only shown. A queue before
-    the link holds what it carries in 50 ms. Segments are split into frames before they cross, as on
-    a wire. With two machines the link is the one between them; with more, --host says whose. A
-    program carries the frames, with what CPU the hosts leave it: beside machines that are
-    translated (tcg) it may carry less than a rate of hundreds of Mbit/s.
+    The lab must have machines, or three hosts or more. Rate, delay and loss apply to each
+    direction, so a round trip takes twice the delay. Options that you leave out are switched off;
+    without options the links are printed. A queue before the link holds 50 ms of its rate. Segments
+    are split into frames before the link, as on a wire. With more than two machines, --host names
+    the host whose link is shaped. A program on this machine forwards the frames: beside emulated
+    machines (tcg) it may have too little CPU for hundreds of Mbit/s.
 
     \b
     Examples:
@@ -210,15 +217,15 @@ def link(
     type=click.Choice(["root", ENGINEER]),
     default="root",
     show_default=True,
-    help=f"Who logs in; {ENGINEER} has no rights.",
+    help=f"The login; {ENGINEER} is not root and may not use sudo.",
 )
 @click.argument("host")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def shell(name: str, user: str, host: str, command: Sequence[str]) -> None:
     """Log in to a host of the lab over SSH, or run one COMMAND there.
 
-    A single word is a line for the remote shell; several are a command and its arguments, kept
-    as they are. The exit status is the command's.
+    A single argument is a line for the remote shell. Several arguments are a command and its
+    arguments, which no shell interprets. The exit status is that of the command.
 
     \b
     Examples:

@@ -14,12 +14,12 @@ from netlimits.cli.shared.options import RESULTS
 @click.command()
 @RESULTS
 def parse(results: Path) -> None:
-    """Read the raw output of every run again, and make results.csv and results.parquet anew.
+    """Parse the raw output of every run again, and write results.csv and results.parquet again.
 
-    A campaign of more than some thousand runs has the folder parts instead: each part that is lost
-    or damaged is made again from the journal, whose checksums are all verified.
+    A campaign of more than 4096 runs has the folder `parts` in place of these files. `parse`
+    verifies the checksums of the whole journal, and writes each lost or damaged part again.
 
-    The new figures are added to the journal; the previous ones stay there.
+    The new figures are appended to the journal; the old ones stay in it.
 
     \b
     Example:

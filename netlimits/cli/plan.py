@@ -50,18 +50,20 @@ ROWS = 10
 @click.command()
 @EXPERIMENT
 @SET
-@click.option("--rows", type=click.IntRange(min=0), help=f"Runs to show; {ROWS} if left out.")
+@click.option(
+    "--rows", type=click.IntRange(min=0), help=f"Number of runs to show; default: {ROWS}."
+)
 @click.option(
     "--commands",
     "with_commands",
     is_flag=True,
-    help="Show each configuration's settings and the tools' command lines instead; of all runs, "
-    "or of the first --rows.",
+    help="Print each configuration's settings and the tools' command lines instead, for all runs "
+    "or for the first --rows.",
 )
-@click.option("--all", "every", is_flag=True, help="With --commands: every command.")
+@click.option("--all", "every", is_flag=True, help="With --commands: print every command.")
 @hosts_option(
-    "The hosts file whose interfaces and addresses --commands shows; its hosts are asked for "
-    "tools that may be missing (if_missing: skip)."
+    "The hosts file whose interfaces and addresses --commands shows. `plan` logs in to its hosts "
+    "only to look for tools with `if_missing: skip`."
 )
 @PATIENCE
 @AT_ONCE
@@ -87,18 +89,17 @@ def plan(
     as_json: bool,
     against: Against,
 ) -> None:
-    """Show what an experiment would run, in which order, and for how long.
+    """Print what an experiment would run, in which order, and for how long.
 
-    `plan` contacts no host, except to find missing tools when --hosts is given: their runs are
-    shown as skipped. The findings of `check` that need no host follow the plan.
+    `plan` contacts no host, unless --hosts is given: then it looks for missing tools, and shows
+    their runs as skipped. The plan is followed by those findings of `check` that need no host.
 
-    --commands prints what to check: for each configuration what is set on which host, and the
-    tools' command lines. --all adds how settings and evidence are read, to the letter, with the
-    body of each script once; --json has all of it for each run. A setting is changed only on hosts
-    where it differs, so some changes may not be needed. Claims, guards, notes, restores, and tests
-    whether a server listens or the link is up are left out.
+    --commands prints, for each configuration, the commands that set the hosts and the tools'
+    command lines. --all adds every command that reads settings and evidence, and each script once;
+    --json has them for each run. `run` skips a change if the host already has the value. Left out
+    are claims, guards, notes, restores, and the tests that a server listens or the link is up.
 
-    With --against the plan has both sides, interleaved as `run` would run them.
+    With --against the plan has both sides, in the order in which `run` would run them.
 
     \b
     Examples:

@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     "--out",
     type=Output(folder=True),
     metavar="DIR",
-    help="Regenerate every table (CSV, Markdown) and chart (PNG, SVG) here, and compare.",
+    help="Write every table (CSV, Markdown) and chart (PNG, SVG) to this folder, and compare them.",
 )
 @JSON
 @click.pass_context
 def published(context: click.Context, out: Path | None, as_json: bool) -> None:
-    """List the tables and charts of the published reports, or regenerate and compare them.
+    """List the tables and charts of four published reports, or make them again and compare them.
 
-    With --out, each item is shown with what the report prints and what came out. The same is
-    written to DIR/comparison.csv, .md and .json. What the words mean:
+    With --out, each item is printed with the value of the report and the value that was computed.
+    DIR/comparison.csv, .md and .json have the same. The words mean:
 
     \b
       agrees      recomputed from other printed numbers: the same
       differs     recomputed: not the same
-      as printed  no check possible; protects the transcription of a table
+      as printed  cannot be checked; protects the transcription of a table
       slip        a known error in the report
       hedged      the report says "about", "nearly" or a range
-      beside      stated; what stands beside it was computed from something else
+      beside      stated in the report; the value beside it was computed from something else
       no data     stated without data; the experiment that measures it is named
       condition   a condition of the measurement, quoted
 
-    Exit status: 0 when nothing differs, 1 when something does.
+    Exit status: 0 if nothing differs, 1 if something does.
 
     \b
     Examples:

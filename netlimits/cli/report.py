@@ -18,14 +18,14 @@ from netlimits.errors import InputError
     "--out",
     type=Output(folder=False),
     metavar="FILE",
-    help="Where to write it; RESULTS/report.html if left out.",
+    help="File to write; default: RESULTS/report.html.",
 )
 def report(results: Path, out: Path | None) -> None:
-    """Write RESULTS as one self-contained HTML page.
+    """Write a report of RESULTS as one self-contained HTML page.
 
-    It has the question and its answer, tables with intervals, charts with their tables, the runs
-    that failed and why, the hosts, what was changed and restored, the exact commands of one run,
-    and how to repeat the campaign.
+    The page has the question and its answer, tables with intervals, charts, failed runs with
+    reasons, the hosts, what was changed and restored, the exact commands of one run, and how to
+    repeat the campaign.
 
     \b
     Example:

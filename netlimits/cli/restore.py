@@ -51,19 +51,19 @@ def restore(
     yes: bool,
     patience: Patience,
 ) -> None:
-    """Restore hosts to what was found, from a campaign's journal or from notes on the hosts.
+    """Restore hosts to their original settings, from a campaign's journal or the hosts' own notes.
 
-    On each host a note lists what was found, a guard restores it if the controller is lost, and a
-    claim says which campaign uses the host. `restore` also removes the notes, guards and claims of
-    a lost campaign. It refuses a host that a running campaign uses. With --force it takes the host;
-    the campaign then stops at its next change. For a campaign that you did not start on this
-    machine add --hosts: netlimits shows what it would restore there, and asks first. Harmless when
-    there is nothing to restore. Exit status 3 if a restore failed.
+    Each host has a note that lists the original settings, a guard that restores them if the
+    controller is lost, and a claim that names the campaign that uses the host. `restore` also
+    removes these three. It refuses a host that a running campaign uses, unless --force is given;
+    the campaign then stops at its next change. If you did not start the campaign on this machine,
+    add --hosts: netlimits shows what it would restore there, and asks first. If there is nothing to
+    restore, it does nothing. The exit status is 3 if a restore failed.
 
     With RESULTS, netlimits also compares the hosts' whole network state with the state before the
-    campaign. With --forget it restores nothing: it prints each setting that it gives up, with the
-    commands to restore it by hand, and removes notes, guards and claims. A running campaign keeps
-    its hosts unless --force is given too.
+    campaign. With --forget it restores nothing: it prints each setting that stays changed, with the
+    commands that restore it, and removes notes, guards and claims. For the hosts of a running
+    campaign, --forget needs --force too.
 
     \b
     Examples:

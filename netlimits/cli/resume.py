@@ -16,12 +16,12 @@ from netlimits.cli.shared.options import RESULTS
 @RESULTS
 @continuation_options
 def resume(results: Path, **options: Any) -> None:
-    """Continue an interrupted campaign: restore what it left changed, then do the pending runs.
+    """Continue an interrupted campaign: restore what it left changed, then run the pending runs.
 
-    A run that has an outcome keeps it; a run that was interrupted gets a new attempt. If hosts of a
-    mesh are unreachable, the runs of the other hosts are done, and theirs stay pending. For a
-    campaign that you did not start on this machine add --hosts: netlimits shows what it would
-    restore there, and asks first.
+    Finished runs are not repeated; an interrupted run gets a second attempt. If hosts of a mesh are
+    unreachable, `resume` runs the runs of the other hosts, and the rest stay pending. If you did
+    not start the campaign on this machine, add --hosts: netlimits shows what it would restore
+    there, and asks first.
 
     \b
     Examples:

@@ -37,14 +37,14 @@ from netlimits.restore.guard.claims import refuse_claimed
 @click.option(
     "--profile",
     is_flag=True,
-    help="Profile both ends' CPUs in two extra runs of each configuration (`profile:` of the file "
-    "says more).",
+    help="Profile the CPUs of both ends, in two extra runs of each configuration. The key "
+    "`profile:` of the experiment has more options.",
 )
 @click.option(
     "--out",
     type=Output(folder=True, fresh=True),
     metavar="DIR",
-    help="The folder for results; results/NAME-DATE-TIME if left out.",
+    help="The folder for results; default: results/NAME-DATE-TIME.",
 )
 @conduct_options
 @against_options
@@ -58,15 +58,16 @@ def run(
     conduct: Conduct,
     against: Against,
 ) -> None:
-    """Run an experiment: every run of its plan, on hosts over SSH, or in the lab.
+    """Run every run of an experiment's plan, on hosts over SSH or in the lab.
 
-    `run` checks the hosts before it changes anything, and restores them at the end, after an error
-    and after Ctrl-C, which also prints how to continue. A guard on each host restores it if this
-    machine is lost. A host that another campaign uses is refused.
+    `run` checks the hosts before it changes anything. It restores them at the end, after an error
+    and after Ctrl-C, and then prints how to continue. A guard on each host restores it if this
+    machine is lost. `run` refuses a host that another campaign uses.
 
     --against interleaves a second side in the same blocks: another experiment's file, changes such
-    as those of --set, or other machines (--against-hosts). The factor `side` tells them apart, and
-    `netlimits compare RESULTS` compares them within blocks, which two campaigns do not allow.
+    as those of --set, or other machines (--against-hosts). The factor `side` names the side of each
+    run, and `netlimits compare RESULTS` compares the sides within blocks. Two separate campaigns
+    cannot be compared in that way.
 
     \b
     Examples:

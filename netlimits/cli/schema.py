@@ -12,10 +12,10 @@ from netlimits.limits.ladder.diagnosis_schema import SCHEMA
 @click.command()
 @click.argument("what", type=click.Choice(["experiment", "diagnose"]), default="experiment")
 def schema(what: str) -> None:
-    """Print the JSON Schema of experiment files, or of what `diagnose --json` prints.
+    """Print the JSON Schema of experiment files, or of the output of `diagnose --json`.
 
     \b
-    Examples, with a first line in the experiment that the YAML language server understands:
+    Examples (the second line goes to the top of an experiment, for the YAML language server):
       netlimits schema > netlimits.schema.json
       # yaml-language-server: $schema=netlimits.schema.json
       netlimits schema diagnose > answer.schema.json

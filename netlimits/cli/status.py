@@ -27,8 +27,8 @@ from netlimits.restore.guard.report import has_restored
 
 @click.command()
 @click.argument("results", required=False, type=click.Path(path_type=Path))
-@hosts_option("Ask the hosts of this file which campaign uses them, and for their guards.")
-@click.option("--guards", is_flag=True, help="Ask the campaign's own hosts.")
+@hosts_option("Also ask the hosts of this file for their campaign and their guard.")
+@click.option("--guards", is_flag=True, help="Also ask the campaign's own hosts.")
 @PATIENCE
 @JSON
 def status(
@@ -38,10 +38,11 @@ def status(
     patience: Patience,
     as_json: bool,
 ) -> None:
-    """Report how far a campaign is, why runs failed, and what it changed and did not restore.
+    """Report a campaign's progress, why runs failed, and what it changed and did not restore yet.
 
-    With --guards or --hosts, also ask the hosts: which campaign claims each of them and since when,
-    whether a guard waits there, when it would restore the host, and by which commands.
+    With --guards or --hosts, `status` also logs in to the hosts. It then prints for each host which
+    campaign uses it and since when, whether a guard waits, when the guard would restore the host,
+    and by which commands.
 
     \b
     Examples:

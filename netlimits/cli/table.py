@@ -37,7 +37,7 @@ from netlimits.model import TABLE_FORMATS
 
 @click.command()
 @RESULTS
-@of_option("What to summarize; repeatable, or with commas. list: show what there is.")
+@of_option("Metrics; repeatable, or separated by commas. `list` prints all metrics of RESULTS.")
 @table_options
 @click.option("--rows", metavar="FACTOR", help="The factor whose values are rows.")
 @click.option(
@@ -45,17 +45,17 @@ from netlimits.model import TABLE_FORMATS
     multiple=True,
     metavar="FACTOR",
     callback=separated,
-    help="Factors whose values are columns; repeatable, or with commas.",
+    help="The factors whose values are columns; repeatable, or separated by commas.",
 )
 @pool_option("figure")
 @click.option(
     "--improvement",
     multiple=True,
     metavar="'FACTOR=A over B'",
-    help="Compare two values of a factor (of --rows without FACTOR=); repeatable.",
+    help="Compare two values of a factor; without FACTOR=, of the factor of --rows. Repeatable.",
 )
 @window_option("the metric highest_average")
-@click.option("--intervals", is_flag=True, help="Add 95 % confidence intervals over the runs.")
+@click.option("--intervals", is_flag=True, help="Add 95 % confidence intervals.")
 @format_option(*TABLE_FORMATS)
 @click.option("--out", type=Output(folder=False), metavar="FILE", help="Write to this file.")
 def table(
@@ -73,9 +73,9 @@ def table(
 ) -> None:
     """Print the tables of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
-    Options replace what the experiment's `report:` says; without one the table is of what was
-    measured by what was varied. A factor that differs and is named nowhere becomes a column. text,
-    markdown and html are for people; csv and json have all digits, and a row for each cell.
+    Options replace the experiment's `report:`. With neither, the table has the measured metrics by
+    the factors. A factor that no option names becomes a column. The formats csv and json have all
+    digits, and one row for each figure.
 
     \b
     Examples:

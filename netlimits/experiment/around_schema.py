@@ -70,21 +70,22 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
     "streams": {
         "title": "Parallel streams",
         **_whole(
-            "How many clients run at the same time to each server. Only the time that all share "
-            "counts, so interim_seconds is a tenth of a run (at most 1 s) if left out.",
+            "Number of clients that run at the same time to each server. Only the time in which "
+            "all of them run counts, so interim_seconds defaults to a tenth of a run (at most 1 "
+            "s).",
             *(1, 256, 1),
         ),
     },
     "family": {
-        "title": "The data's version of IP",
-        "description": "If left out, that of the hosts' data addresses. Another version uses the "
-        "data interface's first address of it.",
+        "title": "IP version of the data",
+        "description": "Default: that of the hosts' data addresses. For the other version, the "
+        "first such address of the data interface is used.",
         "enum": ["ipv4", "ipv6"],
     },
     "pace": _block(
         "A constant bit rate",
-        "Paced by what the sender can do, best first: netperf's -q under fq, fq maxrate, tbf. A "
-        "run that misses the rate is invalid.",
+        "Paced by the first of these that the sender supports: netperf's -q under fq, fq maxrate, "
+        "tbf. A run that misses the rate is invalid.",
         ("rate", "frame_rate"),
         rate=_rate("Rate of user data, bit/s."),
         frame_rate=_rate(
@@ -101,17 +102,17 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
     ),
     "bulk": _block(
         "Bulk streams beside transactions",
-        "Latency under load: TCP streams of netperf that run while irtt, or a test of transactions "
-        "(TCP_RR), measures between the same hosts. Both figures are of the same seconds.",
+        "Latency under load: TCP streams of netperf run while irtt, or a test of transactions "
+        "(TCP_RR), measures between the same hosts. All figures cover the same seconds.",
         ("streams",),
         streams=_whole("Number of streams each way; 0 measures an idle path.", 0, 128),
         direction={
-            "description": "Which way their data goes, seen from the client.",
+            "description": "Direction of their data, seen from the client.",
             "enum": ["send", "recv", "both"],
             "default": "send",
         },
         dscp={
-            "description": "DSCP of the streams (0 to 63), which those of a direction take in "
+            "description": "DSCP values (0 to 63), which the streams of each direction take in "
             "turn; read back from the sockets.",
             "type": "array",
             "minItems": 1,
@@ -119,21 +120,21 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
             "items": {"type": "integer", "minimum": 0, "maximum": 63},
         },
         lead=_whole(
-            "Seconds that they run before the transactions begin, to fill queues. A run whose "
-            "streams carried nothing by then is invalid.",
+            "Seconds that the streams run before the transactions begin, to fill queues. If the "
+            "streams carried nothing by then, the run is invalid.",
             *(1, 600, 2),
         ),
         tail=_whole(
-            "Seconds that they run after the transactions should end, because full queues delay "
-            "their start. A run whose streams ended first is invalid.",
+            "Seconds that the streams run after the transactions should end, because full queues "
+            "delay transactions. If the streams ended first, the run is invalid.",
             *(1, 600, 5),
         ),
     ),
     "search": _block(
-        "The highest load that still holds",
-        "Search the highest value of a load, such as a rate, at which loss and latency stay within "
-        "bounds, and what is asked for arrives: what RFC 2544 calls throughput. Each trial is a "
-        "run. MLRsearch of FD.io chooses the loads.",
+        "Highest load that holds",
+        "Searches for the highest load, such as a rate, that arrives in full with loss and "
+        "latency within bounds (RFC 2544 calls it throughput). Each trial is a run. FD.io's "
+        "MLRsearch chooses the loads.",
         ("of", "from", "to"),
         **{
             "of": {
@@ -156,23 +157,23 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
                 for name, what in LATENCIES.items()
             },
             "width": {
-                "description": "Distance of the highest load that holds from the lowest that does "
-                "not, in percent of the latter.",
+                "description": "The search ends when the highest load that holds and the lowest "
+                "that does not differ by no more than this, in percent.",
                 "type": "number",
                 "minimum": 0.05,
                 "maximum": 50,
                 "default": 1,
             },
             "trials": _whole(
-                "Number of trials whose majority decides a load. With 1 a single lost packet "
-                "decides.",
+                "Number of trials of each load, whose majority decides. With 1, a single lost "
+                "packet decides.",
                 *(1, 99, 3),
             ),
         },
     ),
     "trace": _block(
         "A packet trace",
-        "tcpdump on the data link during each run, bounded in packets and time.",
+        "tcpdump on the data interface during each run, limited in packets and time.",
         ("roles", "packets"),
         roles=_roles("Roles that record packets."),
         packets=_whole("Maximum number of packets to keep.", 1, 100_000),
@@ -180,15 +181,18 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
     ),
     PROFILE: _block(
         "CPU profiles",
-        "What the CPUs did: perf on these roles, in extra runs of each configuration. They lie in "
-        "the same blocks, are marked `profiled`, and count for no figure of throughput or CPU.",
-        roles=_roles("Roles that record, both ends if left out."),
+        "perf on these roles, in extra runs of each configuration. These runs are in the same "
+        "blocks and are marked `profiled`; no figure of throughput or CPU counts them.",
+        roles=_roles("Roles to profile; default: both ends."),
         frequency=_whole(
             "Samples per second of each CPU; kernel.perf_event_max_sample_rate limits it.",
             *(1, 100_000, 999),
         ),
         runs=_whole(
-            "Profiled runs of each configuration, beside its other runs.", 1, 1000, PROFILED_RUNS
+            "Number of profiled runs of each configuration, in addition to its other runs.",
+            1,
+            1000,
+            PROFILED_RUNS,
         ),
     ),
 }

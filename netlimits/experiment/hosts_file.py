@@ -21,13 +21,14 @@ from netlimits.experiment.mesh import pairs
 from netlimits.model import Machine
 
 KEYS = {
-    "ssh": "A name that OpenSSH's configuration resolves: host, user, port, key, jump hosts.",
+    "ssh": "A name that your OpenSSH configuration resolves to host, user, port, key and jump "
+    "hosts.",
     "local": "true for this machine, in place of `ssh`.",
-    "interface": "The data interface; needed by what is set on it.",
-    "address": "Where the data goes; left out, it is the interface's own.",
-    "group": "In a mesh: a rack or an uplink, through which one measurement goes at a time.",
-    "ssh_config": "Beside the roles: the configuration file to resolve `ssh` with, relative to "
-    "this file; else the user's own.",
+    "interface": "The data interface. Settings and counters need it.",
+    "address": "The address to send data to; default: the interface's own address.",
+    "group": "In a mesh: a shared rack or uplink; only one measurement at a time runs through it.",
+    "ssh_config": "Beside the roles: the ssh configuration file, relative to this file; default: "
+    "your own.",
 }
 """Key -> description: the keys of a machine, and `ssh_config`, which applies to all."""
 

@@ -24,7 +24,7 @@ _NAMES: Mapping[str, Any] = {
 }
 
 _POOL: Mapping[str, Any] = {
-    "description": "Factors to pool: they may differ within one figure.",
+    "description": "Factors to pool: one figure may hold runs that differ in them.",
     **_NAMES,
 }
 
@@ -51,7 +51,7 @@ OPTIONS: Mapping[str, Any] = {
     "ratio": {"description": "The column that holds segments per ACK.", **TEXT},
     "bound_mbps": {"description": "A goodput bound to draw, Mbit/s.", "type": "number"},
     "requested": {
-        "description": "The rate asked for, bit/s or such as 1G.",
+        "description": "The requested rate: bit/s, or a text such as 1G.",
         "type": ["number", "string"],
     },
     "window_s": _WINDOW,
@@ -105,9 +105,9 @@ def table_entry() -> dict[str, Any]:
             "rows": {"description": "The factor whose values are rows.", **TEXT},
             "columns": {"description": "The factors whose values are columns.", **_NAMES},
             "improvement": {
-                "description": "Two values of a factor, such as {offloads: on over off} or "
-                "{send_size: [8192 over 1024, 1024 over 256]}; 8192 over 1024 alone compares "
-                "values of `rows`.",
+                "description": "Two values of a factor to compare, such as {offloads: on over "
+                "off} or {send_size: [8192 over 1024, 1024 over 256]}. Without a factor, `8192 "
+                "over 1024` compares values of `rows`.",
                 "anyOf": [
                     _COMPARISON,
                     {

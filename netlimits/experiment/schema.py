@@ -41,20 +41,23 @@ _PATH: Mapping[str, Any] = {
 }
 _OF_EVERY_TOOL: Mapping[str, Any] = {
     "port": {
-        "description": "The port of the tool's server, for a firewall; else its customary one.",
+        "description": "The port of the tool's server, for a firewall; default: the tool's own.",
         "type": "integer",
         "minimum": 1024,
         "maximum": 65535,
     },
     "program": {
-        "description": "The client's program, where it is not the one on the PATH: a path on the "
-        "host, such as /opt/netperf/bin/netperf.",
+        "description": "Path of the client's program on the host, such as "
+        "/opt/netperf/bin/netperf; default: from the PATH.",
         **_PATH,
     },
-    "server_program": {"description": "The server's program, likewise.", **_PATH},
+    "server_program": {
+        "description": "Path of the server's program on the host; default: from the PATH.",
+        **_PATH,
+    },
     IF_MISSING: {
-        "description": "Where the tool is not installed on both ends: fail before anything runs, "
-        "or skip its runs and say so in the plan.",
+        "description": "If the tool is not installed on both ends: fail before the first run, or "
+        "skip the tool's runs, which the plan reports.",
         "enum": ["fail", "skip"],
         "default": "fail",
     },
@@ -69,25 +72,26 @@ def with_common_options(tool_schema: Mapping[str, Any]) -> dict[str, Any]:
 _CONFIGURED: Mapping[str, Any] = {
     "experiment": {
         "title": "Name",
-        "description": "Names the results' folder: letters, digits, dots, - and _.",
+        "description": "Only letters, digits, dots, - and _. It is part of the results folder's "
+        "name.",
         "type": "string",
         "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\\n)",
     },
     "question": {
         "title": "Question",
-        "description": "What the experiment is to answer, in a sentence.",
+        "description": "The question that the experiment answers, in one sentence.",
         "type": "string",
     },
     "source": {
         "title": "Source",
-        "description": "The report that the experiment is from.",
+        "description": "The publication that the experiment is from.",
         "type": "string",
     },
     "roles": {
         "title": "Roles",
-        "description": "What the hosts file binds to machines: the first role runs the "
-        "tool's client, the last its server. `sinks: 2` is a role that two machines play. "
-        "{hosts: 40, pairs: all} is a mesh, whose hosts measure in pairs.",
+        "description": "Names that the hosts file binds to machines. The first role runs the "
+        "tool's client, the last its server. `sinks: 2` is a role with two machines. {hosts: 40, "
+        "pairs: all} is a mesh, in which pairs of hosts measure.",
         "anyOf": [
             {
                 "type": "array",
@@ -107,7 +111,7 @@ _CONFIGURED: Mapping[str, Any] = {
     },
     "factors": {
         "title": "Factors",
-        "description": "Name to list of values; every combination is a configuration.",
+        "description": "Names with lists of values; every combination is a configuration.",
         **_LISTS,
     },
     "zip": {
@@ -117,15 +121,15 @@ _CONFIGURED: Mapping[str, Any] = {
     },
     "derive": {
         "title": "Derived values",
-        "description": "Name to an expression over factors and other derived values.",
+        "description": "Names with expressions of factors and other derived values.",
         "type": "object",
         "propertyNames": {"pattern": NAME},
         "additionalProperties": _EXPRESSION,
     },
     "dummies": {
         "title": "Factors without an effect",
-        "description": "Factors that nothing uses, on purpose: runs that differ only by them "
-        "show how much runs of one kind differ.",
+        "description": "Factors that deliberately nothing uses. Runs that differ only in them "
+        "show how much equal runs differ.",
         "type": "array",
         "minItems": 1,
         "items": TEXT,
@@ -157,7 +161,7 @@ def structure() -> dict[str, Any]:
     """Return the schema of the file, without the options of tools and settings."""
     return {
         "title": "netlimits experiment",
-        "description": "What to vary, what to set, what to measure, how often, what to report.",
+        "description": "What to vary, to set, to measure and to report, and how often.",
         "type": "object",
         "additionalProperties": False,
         "required": ["experiment", "measure"],
@@ -184,14 +188,15 @@ def _settings() -> dict[str, Any]:
             "additionalProperties": False,
             "properties": {
                 "roles": {
-                    "description": "The roles whose data interface is set.",
+                    "description": "The roles whose data interface (or host) is changed.",
                     "type": "array",
                     "minItems": 1,
                     "items": {"type": "string"},
                 },
                 WHEN: {
-                    "description": "A condition, as in `exclude`: only configurations for which "
-                    "it is true get this entry's settings; in the others they are as found.",
+                    "description": "A condition, as in `exclude`. The entry applies only to "
+                    "configurations for which it is true; in the others the settings stay as "
+                    "found.",
                     **_EXPRESSION,
                 },
                 **{setting.name: {} for setting in SETTINGS},
@@ -203,8 +208,9 @@ def _settings() -> dict[str, Any]:
 def _measure() -> dict[str, Any]:
 
     return {
-        "title": "What measures",
-        "description": "Tool to its options; of several tools a factor named `tool` chooses one.",
+        "title": "The tool",
+        "description": "Its name and its options. With several tools, a factor named `tool` "
+        "selects one.",
         "type": "object",
         "minProperties": 1,
         "additionalProperties": False,
@@ -214,13 +220,13 @@ def _measure() -> dict[str, Any]:
 
 def _repeat() -> dict[str, Any]:
     return {
-        "title": "How often, in which order",
+        "title": "Number and order of the runs",
         "type": "object",
         "additionalProperties": False,
         "properties": {
             "replicates": {
-                "description": "Runs of each configuration (all orders but coin-flips): a number, "
-                "or ${name} of a value that holds each configuration's own.",
+                "description": "Runs of each configuration (not with coin-flips): a number, or "
+                "${name} of a factor or derived value that holds the number.",
                 "type": ["integer", "string"],
                 "minimum": 1,
                 "maximum": 10_000_000,
@@ -228,19 +234,20 @@ def _repeat() -> dict[str, Any]:
                 "default": 1,
             },
             "order": {
-                "description": "blocked: each block holds every configuration once, shuffled; "
-                "shuffled: all runs; listed: as written; coin-flips: each run draws each factor.",
+                "description": "blocked: every configuration runs once, shuffled, before any runs "
+                "again; shuffled: all runs shuffled; listed: as written; coin-flips: each run "
+                "draws a value of each factor.",
                 "enum": list(ORDERS),
                 "default": "blocked",
             },
             "seed": {
-                "description": "Of the order; left out, one is drawn and recorded.",
+                "description": "Seed of the order; default: a random one, which is recorded.",
                 "type": ["integer", "null"],
                 "minimum": 0,
                 "maximum": 2**63 - 1,
             },
             "runs": {
-                "description": "How many runs (coin-flips only).",
+                "description": "Number of runs (coin-flips only).",
                 "type": "integer",
                 "minimum": 1,
                 "maximum": 10_000_000,

@@ -16,19 +16,20 @@ TCP_HEADERS, UDP_HEADERS = 66, 42
 timestamps or UDP."""
 
 DERIVED = {
-    "bound_mbps": "What the link leaves for data at the run's MTU, headers counted, Mbit/s",
-    "bytes_per_call": "Bytes that the sender hands over with each call",
+    "bound_mbps": "The rate of data that the link can carry at the run's MTU, Mbit/s",
+    "bytes_per_call": "Bytes of each send call",
     "datagrams_lost": "Datagrams that were sent and did not arrive",
-    "loss_bound_mbps": "What losses by chance of this share allow at this round trip, Mbit/s",
-    "goal_mbps": "The rate that the tool was told to send at, of all its streams, Mbit/s",
+    "loss_bound_mbps": "The rate that random losses of this share allow at this round trip, Mbit/s",
+    "goal_mbps": "The rate that the tool was asked to send at, all streams together, Mbit/s",
     "most_mbps": "The highest median `wire_mbps` of a configuration on the run's path, Mbit/s",
-    "own_cpu_pct": "Load of the busiest CPU of either end, %; where other programs kept CPUs busy, "
-    "only that of the tool and softirq",
-    "other_packets_per_s": "Packets that arrived each second in the configuration of another size",
-    "packet_bytes": "Bytes of user data that a packet carries on the average",
-    "packets_per_s": "Packets with user data that arrived each second",
-    "shaper_mbps": "The rate of frames that the experiment gives the sender's own qdisc, Mbit/s",
-    "window_mbps": "What the congestion windows let through, cwnd x MSS / RTT of all, Mbit/s",
+    "own_cpu_pct": "Share of one CPU of either end that the run itself used (the tool and "
+    "softirq), if other programs kept that CPU busy, %",
+    "other_packets_per_s": "Packets per second that arrived in the configuration that is compared",
+    "packet_bytes": "Mean bytes of user data in a packet",
+    "packets_per_s": "Packets with user data that arrived per second",
+    "shaper_mbps": "The rate that the experiment sets for the sender's own qdisc, Mbit/s",
+    "window_mbps": "The rate that the congestion windows allow: the sum of cwnd x MSS / RTT, "
+    "Mbit/s",
     "wire_mbps": "Throughput with the headers of its packets, Mbit/s",
 }
 """Figures of verdicts that are not columns of a run, with their meaning."""
@@ -218,7 +219,7 @@ class RunFigures:
 
     @property
     def packet_rate(self) -> float | None:
-        """Return the packets with user data that arrived each second."""
+        """Packets with user data that arrived per second."""
         rate, size = self.throughput, self.packet_bytes
         return rate * 1e6 / 8 / size if rate and size else None
 

@@ -62,7 +62,7 @@ IDENTITY: Mapping[str, str] = {
     "reason": "The reason of a status other than ok.",
     "started": "The start time: ISO 8601, UTC.",
     "duration_s": "Seconds from the run's start to its end, including settings and evidence.",
-    "profiled": "True for a run that records a profile and counts for nothing else.",
+    "profiled": "True for a run that records a profile; no other figure counts it.",
     "shared_kernel": "True if two roles were one machine, whose CPUs then count for both.",
     "limited_by": "The limit of the configuration (`netlimits.limited_by`), if joined.",
     "file": "The file that the run was imported from; only imported runs have it.",

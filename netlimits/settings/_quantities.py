@@ -40,7 +40,8 @@ class Quantities(NamedValues):
         self.schema = options(
             dict.fromkeys(self.names, number),
             title=self.title,
-            description=f"As in ethtool {self.writes}; the driver has its maximums.",
+            description=f"As in ethtool {self.writes}; `ethtool` with the lower-case option "
+            f"prints the maximums.",
         )
 
     def read(self, interface: str, about: Any) -> Command:

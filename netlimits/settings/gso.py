@@ -51,7 +51,7 @@ class Gso(NamedValues):
     schema: Mapping[str, Any] = options(
         {name: whole(2000, 524280, about) for name, about in _ABOUT.items()},
         title="Largest segments of the data interface (BIG TCP)",
-        description="As in ip link; 65536 is the kernel's own for all of them.",
+        description="As in ip link; the kernel's default is 65536 for all of them.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

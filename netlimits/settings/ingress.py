@@ -37,7 +37,7 @@ class Ingress(Setting):
         },
         required=("rate", "burst"),
         title="Policer for what arrives at the data interface",
-        description="Drops what is above the rate, as tc-police(8).",
+        description="Drops packets above the rate, as tc-police(8) does.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

@@ -30,16 +30,16 @@ class Link(Setting):
     name = "link"
     schema: Mapping[str, Any] = options(
         {
-            "speed": whole(1, 2**31 - 1, "Mbit/s, such as 2500; one that the NIC supports."),
+            "speed": whole(1, 2**31 - 1, "Mbit/s, such as 2500; the NIC must support it."),
             "duplex": {"enum": ["half", "full"]},
             "autoneg": switch(
-                "On: the speed's modes alone are advertised; off: it is forced, "
-                "which 2.5GBASE-T and faster copper do not know. Left out, it stays as it is."
+                "on: advertise only modes of this speed; off: force the speed, which 2.5GBASE-T "
+                "and faster copper do not allow. Default: as found."
             ),
-            "if_fixed": if_fixed("What to do where the interface has no modes to choose from."),
+            "if_fixed": if_fixed("What to do if the interface has no modes to choose from."),
         },
         title="Speed, duplex and autonegotiation of the data interface's link",
-        description="As in ethtool -s. Virtual interfaces have none to set.",
+        description="As in ethtool -s. Virtual interfaces do not have them.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

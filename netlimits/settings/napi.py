@@ -27,7 +27,9 @@ class Napi(NamedValues):
     schema: Mapping[str, Any] = options(
         {
             "gro_flush_timeout": whole(
-                0, 1_000_000_000, "Nanoseconds that merged segments may wait for more (0: none)."
+                0,
+                1_000_000_000,
+                "Nanoseconds that merged segments may wait for more segments (0: none).",
             ),
             "defer_hard_irqs": whole(
                 0,
@@ -37,8 +39,8 @@ class Napi(NamedValues):
             ),
         },
         title="Deferred polling of the data interface",
-        description="It takes both: the timer counts only while interrupts are deferred. "
-        "Neither does anything where GRO is off.",
+        description="Set both options: the timer works only while interrupts are deferred. "
+        "Without GRO neither has an effect.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

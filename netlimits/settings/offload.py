@@ -108,8 +108,8 @@ class Offload(Setting):
     schema: Mapping[str, Any] = {
         "type": "object",
         "title": "Offloads of the data interface",
-        "description": "Feature (short or long name, as in ethtool -k) to on or off; "
-        "{want: on|off, if_fixed: accept} where a host that cannot switch it may stay as it is.",
+        "description": "Features (short or long name, as in ethtool -k) with on or off. {want: "
+        "on|off, if_fixed: accept} also accepts a host that cannot switch the feature.",
         "minProperties": 1,
         "propertyNames": {"pattern": r"^[A-Za-z0-9][A-Za-z0-9_.-]*$(?!\n)"},
         "additionalProperties": {
@@ -118,7 +118,7 @@ class Offload(Setting):
                 options(
                     {
                         "want": SWITCH,
-                        "if_fixed": if_fixed("What to do on a host that has it [fixed] otherwise."),
+                        "if_fixed": if_fixed("What to do if the host has the other value [fixed]."),
                     },
                     required=("want",),
                 ),

@@ -14,7 +14,7 @@ from netlimits.settings._values import NamedValues, Values
 _NAMES = {"Autonegotiate": "autoneg", "RX": "rx", "TX": "tx"}
 _LINE = re.compile(r"^(Autonegotiate|RX|TX):\s*(on|off)\s*$", re.MULTILINE)
 _ABOUT = {
-    "autoneg": "Settle with the other end of the link.",
+    "autoneg": "Negotiate with the other end of the link.",
     "rx": "Stop sending when a pause frame arrives.",
     "tx": "Send pause frames when the receive ring fills.",
 }

@@ -34,7 +34,7 @@ class Route(Setting):
             "to": {
                 "type": "string",
                 "pattern": r"^(default|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$(?!\n)",
-                "description": "default, or ADDRESS/PREFIX of a route that is there; left out: "
+                "description": "An existing route, as `default` or ADDRESS/PREFIX; if left out: "
                 "the networks of the interface's own addresses.",
             },
             "quickack": {"enum": [0, 1], "description": "1: acknowledge every segment at once."},
@@ -46,11 +46,12 @@ class Route(Setting):
             "rto_min": {
                 "type": "string",
                 "pattern": r"^[1-9][0-9]{0,5}ms$(?!\n)",
-                "description": "Least retransmission timeout, such as 5ms.",
+                "description": "Minimum retransmission timeout, such as 5ms.",
             },
         },
         title="Metrics of routes over the data interface",
-        description="Of the interface's own networks, or of the one route named by `to`.",
+        description="Applies to the routes of the interface's own networks, or to the route that "
+        "`to` names.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

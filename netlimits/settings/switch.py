@@ -66,13 +66,14 @@ class Switch(Setting):
         {
             "verify": {
                 **_WORDS,
-                "description": "The command that prints the position the host is in, as one line. "
-                "It changes nothing.",
+                "description": "A command that prints the host's current position as one line, "
+                "and changes nothing.",
             },
             "command": {
                 "type": "object",
-                "description": "Position, as `verify` prints it, to the command that leads there, "
-                "a list of words; that of the position which is found leads back.",
+                "description": "Each position, as `verify` prints it, with the command that "
+                "switches to it, as a list of words. The position that is found must be among "
+                "them, so that it can be restored.",
                 "minProperties": 2,
                 "propertyNames": {
                     "pattern": _POSITION,
@@ -83,13 +84,13 @@ class Switch(Setting):
             "to": {
                 "type": ["string", "integer"],
                 "pattern": _POSITION,
-                "description": "The position to bring the host to.",
+                "description": "The position to switch to.",
             },
         },
         required=("verify", "command", "to"),
-        title="A switch of one's own: a module, a service",
-        description="By commands of yours, which run as the login; where they need root they "
-        "begin with sudo and -n. What they change besides the position is not restored.",
+        title="A module, a service, or anything else that your own commands switch",
+        description="The commands run as the login; begin them with sudo and -n if they need "
+        "root. netlimits restores only the position, and nothing else that they change.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

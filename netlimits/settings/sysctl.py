@@ -103,8 +103,9 @@ class Sysctl(Setting):
     schema: Mapping[str, Any] = {
         "type": "object",
         "title": "Network sysctls of the host",
-        "description": "Name under net. to its value, as sysctl shows it; written in this order. "
-        "They hold for the whole host (or its network namespace), not for one interface.",
+        "description": "Names that begin with net. and their values, as sysctl prints them, "
+        "written in this order. They apply to the whole host or its network namespace, not to one "
+        "interface.",
         "minProperties": 1,
         "propertyNames": {
             "pattern": NAME.pattern,
@@ -117,8 +118,8 @@ class Sysctl(Setting):
                     {
                         "want": {"anyOf": _VALUE},
                         "if_fixed": if_fixed(
-                            "What to do where there is no such sysctl or it cannot "
-                            "be written, as in a network namespace."
+                            "What to do if the host does not have this sysctl or cannot write it, "
+                            "as in a network namespace."
                         ),
                     },
                     required=("want",),

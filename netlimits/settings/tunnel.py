@@ -87,19 +87,25 @@ class Tunnel(Setting):
     name = "tunnel"
     schema: Mapping[str, Any] = options(
         {
-            "kind": {"enum": list(KINDS), "description": "What it is; WireGuard needs `wg` there."},
-            "port": whole(1024, 65535, "Its UDP port; left out: its customary one."),
-            "mtu": whole(1280, 65535, "Its MTU; left out: the data interface's less its headers."),
+            "kind": {
+                "enum": list(KINDS),
+                "description": "The protocol; wireguard needs the program `wg` on both hosts.",
+            },
+            "port": whole(1024, 65535, "UDP port; default: the protocol's own."),
+            "mtu": whole(
+                1280, 65535, "MTU; default: that of the data interface, less the tunnel's headers."
+            ),
             "network": {
                 "type": "string",
                 "pattern": r"^[0-9a-fA-F:.]{2,39}/[0-9]{1,3}$(?!\n)",
-                "description": "Its addresses: the first two of this network.",
+                "description": "Network whose first two addresses are the tunnel's ends.",
                 "default": NETWORK,
             },
         },
         required=("kind",),
         title="A tunnel between two roles, through which the tool measures",
-        description="Give it two roles. Its keys follow from the addresses: it protects nothing.",
+        description="It takes exactly two roles. Its keys are computed from the hosts' addresses, "
+        "so it protects nothing.",
     )
 
     def between(

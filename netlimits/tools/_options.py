@@ -15,12 +15,16 @@ Option = Mapping[str, Any]
 
 ONE_OFF = "One test between the first role (client) and the last (one-off server)."
 
-PROTOCOL: Option = {"enum": ["tcp", "udp"], "default": "tcp", "description": "UDP is -u."}
+PROTOCOL: Option = {
+    "enum": ["tcp", "udp"],
+    "default": "tcp",
+    "description": "Transport protocol; udp is the option -u.",
+}
 
 SEND_SIZE: Option = {
     **SIZE,
-    "description": "Bytes per send (-l), K M G are 1024^n; for UDP the datagram, which "
-    "is fragmented where it does not fit the MTU (MTU - 28).",
+    "description": "Bytes per send (-l); K M G are 1024^n. For UDP the size of datagrams; those "
+    "above MTU - 28 are fragmented.",
 }
 
 WINDOW: Option = {

@@ -50,8 +50,8 @@ class Irtt(Tool):
     streams_of = "netperf"
     schema = _options.schema(
         name,
-        "Round trips at a fixed interval from the first role to the last, over UDP. With `bulk` "
-        "they are measured beside TCP streams of netperf.",
+        "Round trips from the first role to the last over UDP, at a fixed interval. `bulk` adds "
+        "TCP streams of netperf beside them.",
         seconds=_options.length("Length of a run (-d)."),
         interval={
             "type": "number",
@@ -63,12 +63,12 @@ class Irtt(Tool):
         length=_options.integer(
             LENGTH,
             _options.LARGEST_DATAGRAM,
-            "Bytes of a packet and of its answer (-l).",
+            "Bytes of a packet and of its reply (-l).",
             default=LENGTH,
         ),
-        dscp=_options.dscp("DSCP of the packets and of their answers (--dscp)."),
+        dscp=_options.dscp("DSCP of the packets and of their replies (--dscp)."),
         interim_seconds=_options.interim(
-            60, f"Seconds that an interim result covers; {INTERIM_SECONDS:g} if left out."
+            60, f"Seconds that an interim result covers; default: {INTERIM_SECONDS:g}."
         ),
     )
 

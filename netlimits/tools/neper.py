@@ -63,24 +63,31 @@ class Neper(Tool):
     schema = _options.schema(
         name,
         "One test of neper between the first role and the last; both run the same program.",
-        test={"enum": list(TESTS), "default": "tcp_stream", "description": "The program."},
+        test={
+            "enum": list(TESTS),
+            "default": "tcp_stream",
+            "description": "The program of neper to run.",
+        },
         seconds=_options.whole_seconds("Length of a run in whole seconds (-l)."),
-        parallel=_options.parallel("Flows (-F), spread over the threads."),
-        threads=_options.parallel("Threads of either end (-T)."),
+        parallel=_options.parallel("Number of flows (-F), spread over the threads."),
+        threads=_options.parallel("Number of threads on each end (-T)."),
         request_size={**SIZE, "description": "Bytes per request (-Q), K M G are 1024^n."},
         response_size={**SIZE, "description": "Bytes per response (-R), K M G are 1024^n."},
         send_size={
             **SIZE,
-            "description": "Bytes per send or UDP datagram of a stream (-B), K M G are 1024^n.",
+            "description": "Bytes per send of a stream (-B), or size of UDP datagrams; K M G are "
+            "1024^n.",
         },
         reverse=_options.switch("The server sends (tcp_stream -M)."),
-        nodelay=_options.switch("TCP_NODELAY (--no-delay)"),
+        nodelay=_options.switch("Set TCP_NODELAY (--no-delay)."),
         zerocopy=_options.switch(
-            "MSG_ZEROCOPY (-Z). neper does not report whether the kernel copied anyway."
+            "Send with MSG_ZEROCOPY (-Z). neper does not report whether the kernel copied anyway."
         ),
-        rx_zerocopy=_options.switch("TCP_ZEROCOPY_RECEIVE (-z)."),
-        skip_rx_copy=_options.switch("Discard received data without a copy (--skip-rx-copy)."),
-        congestion_control=_options.congestion_control("On both ends (--congestion-control)."),
+        rx_zerocopy=_options.switch("Receive with TCP_ZEROCOPY_RECEIVE (-z)."),
+        skip_rx_copy=_options.switch("Discard received data without copying it (--skip-rx-copy)."),
+        congestion_control=_options.congestion_control(
+            "Congestion control of both ends (--congestion-control)."
+        ),
     )
 
     def probes(self) -> tuple[Command, ...]:

@@ -38,16 +38,16 @@ class Nttcp(Tool):
         count=_options.integer(
             1,
             999999999,
-            "Buffers to send (-n). nttcp knows no duration: for S seconds at R bit/s take "
-            "ceil(S * R / (8 * send_size)), with `derive`.",
+            "Number of buffers to send (-n). nttcp has no option for a duration: for S seconds at "
+            "R bit/s compute ceil(S * R / (8 * send_size)) with `derive`.",
         ),
         send_size=_options.integer(1, 99999999, "Bytes per send (-l).", default=DEFAULT_SIZE),
         seconds=_options.length(
-            "How long `count` is expected to take, for the estimate of what is "
-            f"left; after {PATIENCE} times as long a run counts as hung."
+            "Expected length of a run, for the estimate of the remaining time. "
+            f"After {PATIENCE} times as long the run is killed."
         ),
         window=_options.integer(1, 9999, "The client's socket buffers in KiB (-w)."),
-        nodelay=_options.switch("TCP_NODELAY (-D)"),
+        nodelay=_options.switch("Set TCP_NODELAY (-D)."),
     )
 
     def probes(self) -> tuple[Command, ...]:

@@ -37,14 +37,14 @@ class Nuttcp(Tool):
         send_size=_options.SEND_SIZE,
         rate={
             **RATE,
-            "description": "bit/s to send at (-R), K M G are 1000^n, 0 is unlimited. UDP needs "
-            "it: nuttcp's default is 1 Mbit/s. Pacing takes the sender a whole CPU.",
+            "description": "bit/s to send at (-R); K M G are 1000^n, 0 is unlimited. Required for "
+            "UDP, where nuttcp's default is 1 Mbit/s. Pacing keeps one CPU of the sender busy.",
         },
         mss=_options.mss(32767),
         window=_options.WINDOW,
-        parallel=_options.parallel("Streams (-N), all in one process."),
+        parallel=_options.parallel("Number of streams (-N), all in one process."),
         reverse=_options.switch("The server sends (-r)."),
-        nodelay=_options.switch("TCP_NODELAY (-D)"),
+        nodelay=_options.switch("Set TCP_NODELAY (-D)."),
         interim_seconds=_options.interim(
             3600, "Keep interim results of the receiver at this interval (-i)."
         ),

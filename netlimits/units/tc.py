@@ -47,9 +47,11 @@ def _schema(units: Mapping[str, int], description: str) -> dict[str, Any]:
     }
 
 
-RATE = _schema(_RATES, "A rate as tc takes it: 1gbit, 1000mbit, 125mbps (bytes); bare: bit/s.")
-SIZE = _schema(_SIZES, "A size as tc takes it: 128kb, 1mb; bare: bytes.")
-TIME = _schema(_TIMES, "A time as tc takes it: 50ms, 100us; bare: µs.")
+RATE = _schema(
+    _RATES, "A rate in tc's units: 1gbit, 1000mbit, 125mbps (bytes); without a unit: bit/s."
+)
+SIZE = _schema(_SIZES, "A size in tc's units: 128kb, 1mb; without a unit: bytes.")
+TIME = _schema(_TIMES, "A time in tc's units: 50ms, 100us; without a unit: µs.")
 COUNT = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1, "description": "Packets."}
 
 

@@ -391,7 +391,9 @@ def test_a_throughput_whose_unit_nothing_says_is_refused_as_the_help_says(
     assert code != 0
     assert "THROUGHPUT_UNITS" in err
     code, out, _ = call(capsys, "import", "--help")
-    assert "--given THROUGHPUT_UNITS=... must state the unit" in " ".join(out.split())
+    assert "Without a banner, state the unit with --given THROUGHPUT_UNITS=..." in " ".join(
+        out.split()
+    )
     code, _, err = call(capsys, *words, "--given", "THROUGHPUT_UNITS=10^6bits/s")
     assert code == 0, err
 

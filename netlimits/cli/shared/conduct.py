@@ -62,7 +62,8 @@ SHARE = click.option(
     "--share",
     metavar="PLACE",
     callback=_runs_copy,
-    help="Copy the runs as Parquet files to this folder, or to a URL such as s3://bucket/mesh.",
+    help="Also write the runs as Parquet files to this place: a folder, or a URL such as "
+    "s3://bucket/mesh.",
 )
 
 

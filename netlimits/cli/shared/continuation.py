@@ -28,7 +28,7 @@ from netlimits.model import Machine
 ACCEPT = click.option(
     "--accept-changed-hosts",
     is_flag=True,
-    help="Continue although a host's kernel, CPU, NIC or boot is not what it was.",
+    help="Continue although a host rebooted, or has another kernel, CPU or NIC than before.",
 )
 
 

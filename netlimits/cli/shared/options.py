@@ -50,11 +50,13 @@ def hosts_option(about: str) -> Callable[[Any], Any]:
     )
 
 
-HOSTS = hosts_option("The hosts file that binds roles to machines; without it the lab is used.")
+HOSTS = hosts_option("The hosts file that binds roles to machines; default: the hosts of the lab.")
 FOREIGN_HOSTS = hosts_option(
     "Hosts file to use for a campaign that you did not start on this machine."
 )
-LOCAL = click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
+LOCAL = click.option(
+    "--local", is_flag=True, help="Use this machine for every role, over loopback."
+)
 YES = click.option(
     "--yes", is_flag=True, help="Restore somebody else's campaign without asking for confirmation."
 )
@@ -71,7 +73,7 @@ AT_ONCE = click.option(
 SCHEDULER = click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Dask scheduler whose workers do the runs, tcp://10.0.0.1:8786 for example (mesh only).",
+    help="Dask scheduler whose workers measure, for example tcp://10.0.0.1:8786 (mesh only).",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 SET = click.option(
@@ -79,15 +81,15 @@ SET = click.option(
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change the experiment, such as measure.netperf.seconds=1; repeatable.",
+    help="Change a value of the experiment, for example measure.netperf.seconds=1. Repeatable.",
 )
 GUARD = click.option(
     "--guard",
     default="5m",
     show_default=True,
     metavar="TIME",
-    help="Hosts restore themselves if the controller is silent for this long after a run should "
-    "have ended (90s, 5m, 1h), or up to a tenth longer; off: never.",
+    help="Each host restores itself if it has not heard from this machine for this long after a "
+    "run should have ended (90s, 5m, 1h; up to 10 % later); off: never.",
 )
 
 WORSE_STATUS = 4
@@ -103,8 +105,8 @@ PATIENCE = click.option(
     show_default=True,
     metavar="TIME",
     callback=lambda _, __, text: patience(text),
-    help="How long a host may take to let us in, or to answer beyond a command's own deadline "
-    "(90s, 5m); more than the default extends those deadlines too.",
+    help="How long to wait for a login or a lost connection (90s, 5m). A longer time than the "
+    "default also extends every other deadline.",
 )
 
 
@@ -146,7 +148,7 @@ def window_option(what: str) -> Callable[[Any], Any]:
         "--window",
         type=click.FloatRange(min=0, min_open=True),
         metavar="SECONDS",
-        help=f"Window over which {what} is taken.",
+        help=f"Time window of {what}, in seconds.",
     )
 
 
@@ -156,7 +158,7 @@ def pool_option(what: str) -> Callable[[Any], Any]:
         multiple=True,
         metavar="FACTOR",
         callback=separated,
-        help=f"A factor to pool: it may differ within one {what}. Repeatable.",
+        help=f"A factor to pool: one {what} may hold runs that differ in it. Repeatable.",
     )
 
 

@@ -143,7 +143,10 @@ def _names(title: str, parts: Mapping[str, Any], *but: str) -> Section:
 
 
 def _hosts() -> Iterator[Section]:
-    about = "A role to its machine; `{ssh: NAME, interface: NAME}`. A list binds several machines."
+    about = (
+        "Each role is a key, and its value is a machine: `sender: {ssh: NAME, interface: NAME}`. "
+        "A list of machines binds several to one role."
+    )
     yield Section("hosts file", about, NAMED, tuple(hosts_file.KEYS.items()))
 
 
@@ -243,21 +246,21 @@ def _about(part: Mapping[str, Any], name: str = "") -> str:
 
 # -- what is read ---------------------------------------------------------------------------
 
-METRIC = ("name", "column of results.csv", "what it is", "unit", "better")
+METRIC = ("name", "column of results.csv", "unit", "better", "what it is")
 
 
 def _metrics() -> Iterator[Section]:
     from netlimits import tools
 
     prefixes = ", ".join(tools.COLUMN_PREFIXES)
-    about = f"A column with {prefixes} in front is that tool's own idea of the metric."
+    about = f"If a column's name begins with {prefixes}, the figure is the tool's own."
     yield Section("metrics", about, METRIC, tuple(map(_row, METRICS)))
     yield Section("the other columns of results.csv", "", NAMED, tuple(IDENTITY.items()))
-    yield Section("figures of verdicts that are no columns", "", NAMED, tuple(DERIVED.items()))
+    yield Section("figures of verdicts that are not columns", "", NAMED, tuple(DERIVED.items()))
 
 
 def _row(of: Metric) -> tuple[str, ...]:
-    return of.name, of.column, of.title, of.unit, of.better
+    return of.name, of.column, of.unit, of.better, of.title
 
 
 def _charts() -> Iterator[Section]:

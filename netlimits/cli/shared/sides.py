@@ -41,22 +41,22 @@ against_options = options_of(
         "written",
         multiple=True,
         metavar="EXPERIMENT|KEY=VALUE",
-        help="A second side, interleaved with the first in the same blocks: another "
-        "experiment, or what is changed in it; repeatable.",
+        help="A second side, interleaved with the first in the same blocks: another experiment, "
+        "or a value to change in this one. Repeatable.",
     ),
     click.option(
         "--against-hosts",
         "hosts",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="The second side's machines.",
+        help="Hosts file of the second side.",
     ),
     click.option(
         "--sides",
         "names",
         default="",
         metavar="NAMES",
-        help="Names of the sides; before,after if left out.",
+        help="Names of the two sides; default: before,after.",
     ),
 )
 """The options of a second side, which the command gets as one `against`."""

@@ -111,8 +111,8 @@ table_options: Callable[..., Any] = options_of(
         "--metric",
         multiple=True,
         metavar="COLUMN=METRIC",
-        help="A metric, as --of; with COLUMN= the column of a foreign table that holds it. "
-        "NAME:UNIT:lower in place of METRIC defines one. Repeatable.",
+        help="The column of a foreign table that holds a metric. NAME:UNIT:lower in place of "
+        "METRIC defines a metric of your own. Without COLUMN= the same as --of. Repeatable.",
     ),
     click.option(
         "--unit",
@@ -124,7 +124,7 @@ table_options: Callable[..., Any] = options_of(
         "--factor",
         multiple=True,
         metavar="COLUMN",
-        help="A column that was varied; default: those whose values repeat. Repeatable.",
+        help="A column that is a factor; default: columns whose values repeat. Repeatable.",
     ),
     click.option(
         "--ignore", multiple=True, metavar="COLUMN", help="A column to leave out. Repeatable."
@@ -133,7 +133,7 @@ table_options: Callable[..., Any] = options_of(
         "--csv",
         multiple=True,
         metavar="OPTION=VALUE",
-        help=f"How to read a table: {', '.join(READER)} of pandas.read_csv. Repeatable.",
+        help=f"How to read a CSV file, as in pandas.read_csv: {', '.join(READER)}. Repeatable.",
     ),
 )
 """Decorator: the command gets the options as one `reading`."""

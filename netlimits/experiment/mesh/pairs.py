@@ -23,15 +23,15 @@ SCHEMA: Mapping[str, Any] = {
     "required": [HOSTS],
     "properties": {
         HOSTS: {
-            "description": "How many hosts: in a hosts file the list `hosts`, or its first ones.",
+            "description": "Number of hosts; the first ones of the list `hosts` in the hosts file.",
             "type": "integer",
             "minimum": 2,
             "maximum": LIMIT,
         },
         "pairs": {
-            "description": "all: each two hosts once; ring: each with the next; bipartite: each "
-            "of the first half with each of the second; or a list of [sender, receiver], by "
-            "the hosts' numbers from 1.",
+            "description": "all: each two hosts once; ring: each host with the next; bipartite: "
+            "each host of the first half with each of the second; or a list of [sender, receiver] "
+            "by the hosts' numbers, from 1.",
             "anyOf": [
                 {"type": "string", "enum": list(SHAPES)},
                 {

@@ -96,16 +96,18 @@ class CStates(Setting):
     schema: Mapping[str, Any] = options(
         {
             "latency_us": whole(
-                0, 2_000_000_000, "Microseconds that a CPU may take to wake up; 0: it never sleeps."
+                0,
+                2_000_000_000,
+                "Microseconds that a CPU may take to wake up; 0: CPUs never sleep.",
             ),
             "hours": hours(
-                "It ends by itself after so long, should everything be lost. It is "
-                "begun anew before a run when half of it is over."
+                "Time after which it ends by itself, in case every connection is lost. Before a "
+                "run it is restarted if half of this time is over."
             ),
         },
         required=("latency_us",),
-        title="How deeply idle CPUs may sleep",
-        description="Holds /dev/cpu_dma_latency open.",
+        title="Sleep states of idle CPUs",
+        description="netlimits holds /dev/cpu_dma_latency open with this latency.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

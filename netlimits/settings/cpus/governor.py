@@ -30,7 +30,7 @@ class Governor(NamedValues):
     schema: Mapping[str, Any] = {
         "type": "string",
         "title": "Frequency governor of all CPUs",
-        "description": "performance, powersave, schedutil or another that the host has.",
+        "description": "performance, powersave, schedutil or another governor of the host.",
         "pattern": _NAME,
     }
 

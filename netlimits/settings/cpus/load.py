@@ -97,28 +97,29 @@ class Load(Setting):
     name = "load"
     schema: Mapping[str, Any] = options(
         {
-            "workers_per_cpu": whole(
-                0, 64, "Busy processes for each online CPU; 0 is no load of ours."
-            ),
+            "workers_per_cpu": whole(0, 64, "Busy processes for each online CPU; 0: no load."),
             "cpu_load": whole(
-                1, 100, "Percent of the time that each is busy (stress-ng --cpu-load).", default=100
+                1,
+                100,
+                "Share of the time that each process is busy, percent (stress-ng --cpu-load).",
+                default=100,
             ),
             "method": {
                 "type": "string",
                 "pattern": r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,39}$(?!\n)",
                 "default": "all",
-                "description": "What each computes (stress-ng --cpu-method): all of them in turn, "
-                "or one, say sqrt or matrixprod.",
+                "description": "What each process computes (stress-ng --cpu-method): all methods "
+                "in turn, or one such as sqrt or matrixprod.",
             },
             "hours": hours(
-                "stress-ng ends by itself after so long, should everything be lost. "
-                "It is started anew before a run when half of it is over, so one run may take "
-                "up to half of it."
+                "Time after which stress-ng ends by itself, in case every connection is lost. "
+                "Before a run it is restarted if half of this time is over, so a run may take up "
+                "to half of it."
             ),
         },
         required=("workers_per_cpu",),
         title="Background load of the host's CPUs",
-        description="By stress-ng, which must be installed there. It needs no root.",
+        description="stress-ng must be installed on the host. It needs no root.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

@@ -57,8 +57,8 @@ class Mtu(Setting):
     schema: Mapping[str, Any] = {
         "type": "integer",
         "title": "MTU of the data interface",
-        "description": "Bytes. The driver has its maximum. Below 1280 Linux takes IPv6 off the "
-        "interface until it is restored at the end of the campaign.",
+        "description": "Bytes, up to the driver's maximum. Below 1280 Linux removes IPv6 from the "
+        "interface; netlimits restores it at the end of the campaign.",
         "minimum": 68,
         "maximum": 2**31 - 1,
     }

@@ -74,7 +74,8 @@ class Qdisc(Setting):
         },
         required=("kind",),
         title="Root qdisc of the data interface",
-        description="Kind and parameters, as in tc(8).",
+        description="Kind and parameters, as in tc(8). `netlimits plan --commands` prints the tc "
+        "command.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

@@ -34,26 +34,27 @@ _CODEL = 2.0
 
 _FQ_CODEL: Mapping[str, Parameter] = {
     "limit": Parameter(COUNT, count, at("limit"), 10240),
-    "flows": Parameter(about(COUNT, "Queues that flows are hashed to."), count, at("flows"), 1024),
+    "flows": Parameter(about(COUNT, "Number of queues for flows."), count, at("flows"), 1024),
     "quantum": Parameter(
-        about(COUNT, "Bytes that a flow may send in its turn; left out: a frame."),
+        about(COUNT, "Bytes that a flow may send in each turn; default: a frame."),
         count, at("quantum"), ANY,
     ),
     "target": Parameter(
-        about(TIME, "Delay that may stand (cake works it out from rtt)."),
+        about(TIME, "Acceptable queueing delay (cake computes it from rtt)."),
         time, at("target"), 5000, _CODEL,
     ),
     "interval": Parameter(
-        about(TIME, "How long it may be exceeded."), time, at("interval"), 100_000, _CODEL
+        about(TIME, "How long the target may be exceeded."), time, at("interval"), 100_000, _CODEL
     ),
     "ce_threshold": Parameter(
         about(TIME, "Delay above which packets are marked (ECN) at once."),
         time, at("ce_threshold"), None, _CODEL,
     ),
     "memory_limit": Parameter(tc.SIZE, tc.size, at("memory_limit"), 32 * 2**20),
-    "ecn": Parameter(about(_SWITCH, "Mark instead of losing."), str, switch("ecn"), "on"),
+    "ecn": Parameter(about(_SWITCH, "Mark packets (ECN), do not drop them."), str, switch("ecn"), ""
+    "on"),
     "drop_batch": Parameter(
-        about(COUNT, "The most packets dropped at once when it is full."),
+        about(COUNT, "Maximum packets to drop at once when the queue is full."),
         count, at("drop_batch"), 64,
     ),
 }  # fmt: skip
@@ -136,44 +137,44 @@ def _plain(name: str, what: str, left_out: str) -> Parameter:
 
 _CAKE: Mapping[str, Parameter] = {
     "bandwidth": Parameter(
-        {**tc.RATE, "description": "The rate that it shapes to, or unlimited.",
+        {**tc.RATE, "description": "The rate to shape to, or unlimited.",
          "anyOf": [*tc.RATE["anyOf"], {"enum": ["unlimited"]}]},
         _bandwidth, _bandwidth_shown, _UNLIMITED,
     ),
     "rtt": Parameter(
-        {**TIME, "description": f"The path's round-trip time, or {', '.join(RTTS)}.",
+        {**TIME, "description": f"Round-trip time of the path, or {', '.join(RTTS)}.",
          "anyOf": [*TIME["anyOf"], {"enum": list(RTTS)}]},
         _rtt, at("rtt"), 100_000, 1,
     ),
     "diffserv": Parameter(
-        about(one_of(*DIFFSERV), "Tins by the packets' DSCP."), str, word("diffserv"), "diffserv3"
+        about(one_of(*DIFFSERV), "Priority classes (tins) by DSCP."), str, word("diffserv"), ""
+        "diffserv3"
     ),
     "flowmode": Parameter(
-        about(one_of(*FLOWMODES), "What is kept apart from what."),
+        about(one_of(*FLOWMODES), "What fairness applies to: hosts, flows, or both."),
         str, word("flowmode"), "triple-isolate",
     ),
-    "nat": _plain("nat", "Look behind a NAT for the hosts.", "off"),
+    "nat": _plain("nat", "Use the addresses behind a NAT to tell hosts apart.", "off"),
     "wash": _plain("wash", "Clear the DSCP.", "off"),
-    "ingress": _plain("ingress", "Count what is dropped as carried.", "off"),
+    "ingress": _plain("ingress", "Ingress mode: dropped packets count towards the rate.", "off"),
     "split_gso": _plain("split_gso", "Split merged segments.", "on"),
     "ack_filter": Parameter(
-        about(one_of(*ACK_FILTERS), "Drop ACKs that later ones say as well."),
+        about(one_of(*ACK_FILTERS), "Drop ACKs that later ACKs make redundant."),
         str, _ack_filter_shown, "off",
     ),
     "overhead": Parameter(
-        whole(-64, 256, "Bytes that each packet counts beyond its IP packet; left out: the "
-         "frame as the kernel has it (raw)."),
+        whole(-64, 256, "Bytes to add to each IP packet; default: the kernel's frame (raw)."),
         count, _overhead_shown, None,
     ),
     "atm": Parameter(
-        about(one_of("noatm", "atm", "ptm"), "The link's cells."), str, word("atm"), "noatm"
+        about(one_of("noatm", "atm", "ptm"), "Cell framing of the link."), str, word("atm"), "noatm"
     ),
     "mpu": Parameter(
-        about({**COUNT, "maximum": 256}, "The least bytes that a packet counts."), count, at("mpu")
+        about({**COUNT, "maximum": 256}, "Minimum bytes to count for a packet."), count, at("mpu")
     ),
     "memlimit": Parameter(tc.SIZE, tc.size, at("memlimit"), ANY),
     "fwmark": Parameter(
-        about({**COUNT, "maximum": 255}, "Mask of the firewall mark that chooses the tin."),
+        about({**COUNT, "maximum": 255}, "Mask of the firewall mark that selects the tin."),
         count, _fwmark_shown,
     ),
 }  # fmt: skip

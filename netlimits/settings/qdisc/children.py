@@ -37,10 +37,10 @@ QUANTUM = ("quantum", "60000")
 
 _MATCH: Mapping[str, Any] = options(
     {
-        "port": whole(1, 65535, "Their destination port."),
-        "dscp": whole(0, 63, "Their DSCP: 46 is EF."),
+        "port": whole(1, 65535, "Destination port."),
+        "dscp": whole(0, 63, "DSCP; 46 is EF."),
     },
-    description="Packets of this class; a class without it takes all others.",
+    description="Which packets belong to this class; a class without `match` gets all others.",
 )
 
 
@@ -54,20 +54,21 @@ def _child(depth: int) -> dict[str, Any]:
             **deeper,
         },
         required=("kind",),
-        description="The qdisc in which packets of tbf, netem or an htb class wait.",
+        description="The child qdisc of tbf, netem or an htb class, in which its packets wait.",
     )
 
 
 CHILD = _child(2)
 CLASSES: Mapping[str, Any] = {
     "type": "array",
-    "description": "htb's classes, which share its rate; the first that matches takes a packet.",
+    "description": "Classes of htb, which share its rate. A packet belongs to the first class "
+    "that matches.",
     "minItems": 1,
     "maxItems": 16,
     "items": options(
         {
             **{name: SHAPES[name] for name in ("rate", "ceil", "burst", "cburst")},
-            "prio": whole(0, 7, "Classes of a lower number borrow first."),
+            "prio": whole(0, 7, "Priority; classes with a lower number borrow first."),
             "match": _MATCH,
             "child": _child(1),
         },

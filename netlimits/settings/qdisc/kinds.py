@@ -131,9 +131,9 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
     "latency": tc.TIME,
     "limit": {
         **tc.SIZE,
-        "description": "Packets, but a size for tbf and bfifo.",
+        "description": "Maximum length of the queue: packets, but bytes for tbf and bfifo.",
     },
-    "flow_limit": tc.COUNT,
+    "flow_limit": {**tc.COUNT, "description": "Maximum packets of each flow in the queue."},
     "initial_quantum": {
         **tc.COUNT,
         "description": "Bytes that a new flow of fq may send before it is paced.",

@@ -48,7 +48,9 @@ def _several(key: str, names: tuple[str, ...]) -> Any:
 
 
 def _correlation(of: str, key: str) -> Parameter:
-    shape = about(PERCENT, f"How much of each packet's {of} is the one before's, percent.")
+    shape = about(
+        PERCENT, f"Correlation of each packet's {of} with that of the packet before, percent."
+    )
     return Parameter(shape, percent, at(key, "correlation", scale=100), 0, _SHARE)
 
 
@@ -60,76 +62,80 @@ _WORD = str
 PARAMETERS: Mapping[str, Parameter] = {
     "limit": Parameter(COUNT, count, at("limit"), 1000),
     "delay": Parameter(
-        about(TIME, "Added to every packet: 20ms."), time, at("delay", "delay", scale=1e6), 0, _NEAR
+        about(TIME, "Delay of every packet: 20ms."), time, at("delay", "delay", scale=1e6), 0, _NEAR
     ),
     "jitter": Parameter(
-        about(TIME, "How far delays spread: 2ms."), time, at("delay", "jitter", scale=1e6), 0, _NEAR
+        about(TIME, "Random variation: 2ms."), time, at("delay", "jitter", scale=1e6), 0, _NEAR
     ),
     "delay_correlation": _correlation("delay", "delay"),
     "distribution": Parameter(
-        about(one_of("uniform", *DISTRIBUTIONS), "Of the jitter; tc does not show it back."),
+        about(one_of("uniform", *DISTRIBUTIONS), "Distribution of the jitter; tc does not print "
+        "it, so it cannot be read back."),
         _WORD, None, "",
     ),
-    "loss": _share("loss-random", "loss", "Of packets, each by itself, percent."),
+    "loss": _share("loss-random", "loss", "Share of packets that are lost independently, percent."),
     "loss_correlation": _correlation("loss", "loss-random"),
     "loss_state": Parameter(
-        about(PERCENTS, "A Markov chain of four states: p13,p31,p32,p23,p14, percent."),
+        about(PERCENTS, "Loss by a Markov chain with four states: p13,p31,p32,p23,p14, percent."),
         percents(1, 5), _several("loss-state", _STATE), None, _SHARE,
     ),
     "loss_gemodel": Parameter(
-        about(PERCENTS, "Gilbert and Elliott's model: p,r,1-h,1-k, percent."),
+        about(PERCENTS, "Loss by the Gilbert-Elliott model: p,r,1-h,1-k, percent."),
         percents(1, 4), _several("loss-gemodel", _GEMODEL), None, _SHARE,
     ),
     "ecn": Parameter(
-        about(one_of("on", "off"), "Mark instead of losing."),
+        about(one_of("on", "off"), "Mark packets (ECN) instead of dropping them."),
         _WORD, lambda options: "on" if options.get("ecn") is True else "off", "off",
     ),
-    "duplicate": _share("duplicate", "duplicate", "Of packets that come twice, percent."),
+    "duplicate": _share("duplicate", "duplicate", "Share of packets that are duplicated, percent."),
     "duplicate_correlation": _correlation("duplication", "duplicate"),
-    "corrupt": _share("corrupt", "corrupt", "Of packets with a wrong bit, percent."),
+    "corrupt": _share("corrupt", "corrupt", "Share of packets with a wrong bit, percent."),
     "corrupt_correlation": _correlation("corruption", "corrupt"),
-    "reorder": _share("reorder", "reorder", "Of packets that are sent at once, percent."),
+    "reorder": _share("reorder", "reorder", "Share of packets that are sent without the delay, "
+    "percent."),
     "reorder_correlation": _correlation("reordering", "reorder"),
     "gap": Parameter(
-        about(COUNT, "Packets from one that may be sent at once to the next."), count, at("gap"), 0
+        about(COUNT, "Only every gap-th packet may be reordered."), count, at("gap"), 0
     ),
     "rate": Parameter(tc.RATE, tc.rate, at("rate", "rate", scale=8), 0),
     "packet_overhead": Parameter(
-        whole(-65535, 65535, "Bytes that each packet counts beyond its own, for the rate."),
+        whole(-65535, 65535, "Bytes to add to each packet when the rate is computed."),
         count, at("rate", "packetoverhead"),
     ),
     "cell_size": Parameter(
-        about({**COUNT, "maximum": 65535}, "Bytes of a cell that packets fill, for the rate."),
+        about({**COUNT, "maximum": 65535}, "Bytes of a link-layer cell: packets are rounded up to "
+        "full cells when the rate is computed."),
         count, at("rate", "cellsize"),
     ),
     "cell_overhead": Parameter(
-        whole(-65535, 65535, "Bytes that each cell counts beyond its own."),
+        whole(-65535, 65535, "Bytes to add to each cell."),
         count, at("rate", "celloverhead"),
     ),
     "slot_min": Parameter(
-        about(TIME, "Least time between slots in which packets are let go."),
+        about(TIME, "Minimum time between slots; packets leave only in slots."),
         time, at("slot", "min-delay", scale=1e6), 0, _NEAR,
     ),
     "slot_max": Parameter(
-        about(TIME, "Greatest time between slots; left out: slot_min."),
+        about(TIME, "Maximum time between slots; default: slot_min."),
         time, at("slot", "max-delay", scale=1e6), 0, _NEAR,
     ),
     "slot_distribution": Parameter(
-        about(one_of(*DISTRIBUTIONS), "Of the time between slots; tc does not show it back."),
+        about(one_of(*DISTRIBUTIONS), "Distribution of the time between slots; tc does not print "
+        "it, so it cannot be read back."),
         _WORD, None, "",
     ),
     "slot_delay": Parameter(
-        about(TIME, "Mean time between slots, of a distribution."),
+        about(TIME, "Mean time between slots, with slot_distribution."),
         time, at("slot", "distribution", scale=1e6), 0, _NEAR,
     ),
     "slot_jitter": Parameter(
-        about(TIME, "How far it spreads."), time, at("slot", "jitter", scale=1e6), 0, _NEAR
+        about(TIME, "Random variation."), time, at("slot", "jitter", scale=1e6), 0, _NEAR
     ),
     "slot_packets": Parameter(
-        about(COUNT, "The most packets of a slot; 0: any."), count, at("slot", "packets")
+        about(COUNT, "Maximum packets in a slot; 0: no limit."), count, at("slot", "packets")
     ),
     "slot_bytes": Parameter(
-        about(COUNT, "The most bytes of a slot; 0: any."), count, at("slot", "bytes")
+        about(COUNT, "Maximum bytes in a slot; 0: no limit."), count, at("slot", "bytes")
     ),
 }  # fmt: skip
 

@@ -27,15 +27,16 @@ EACH: Mapping[str, Any] = {
     "minItems": 1,
     "maxItems": 256,
     "items": {"anyOf": [CPU_LIST, {"enum": [OFF]}]},
-    "description": 'The CPUs of each queue, from the first: ["0-1", off] has all use one queue.',
+    "description": 'The CPUs of each queue, from the first: ["0-1", off] uses only the first.',
 }
 
 CPUS_OR_OFF: Mapping[str, Any] = {"anyOf": [CPU_LIST, {"enum": [OFF]}]}
 LOCAL_NODE = "local-node"
 SPREAD: Mapping[str, Any] = {
     "anyOf": [{"enum": ["cpus", LOCAL_NODE]}, CPU_LIST],
-    "description": "One CPU for each queue: of all online CPUs (cpus), of the NIC's NUMA node "
-    "(local-node), or of a list: 0-3. Queues beyond the last CPU begin again at the first.",
+    "description": "One CPU for each queue, from all online CPUs (cpus), from the NIC's NUMA node "
+    "(local-node), or from a list such as 0-3. If there are more queues than CPUs, it starts "
+    "again at the first CPU.",
 }
 
 

@@ -50,11 +50,11 @@ def _queues(state: State) -> Mapping[str, int]:
 
 IRQ = CpuSets(
     name="irq",
-    title="CPUs of the data interface's interrupts",
+    title="CPUs that serve the interrupts of the data interface",
     cpus={
         **CPU_LIST,
-        "description": "The CPUs that may serve each of its interrupts: 0, 0-3 or 0,2. "
-        "Stop irqbalance on the host first, which moves them.",
+        "description": "The CPUs that may serve each interrupt: 0, 0-3 or 0,2. Stop irqbalance on "
+        "the host first, because it moves interrupts.",
     },
     script=_READ,
     line=re.compile(r"^([0-9]+) ([0-9][0-9,-]*)$", re.MULTILINE),

@@ -35,16 +35,17 @@ class Rfs(NamedValues):
         {
             "entries": {
                 **_NUMBER,
-                "description": "Flows in the host's table: about as many as are active at once.",
+                "description": "Size of the host's flow table: about the number of concurrent "
+                "flows.",
             },
             "per_queue": {
                 **_NUMBER,
-                "description": "Flows of each receive queue; left out: entries over the number of "
-                "queues.",
+                "description": "Flows of each receive queue; default: entries / number of queues.",
             },
         },
         title="Flows that are steered to their program's CPU (RFS)",
-        description="0 is off. It steers what RPS hands to other CPUs, or an interrupt took.",
+        description="entries: 0 switches it off. It steers packets that RPS distributes, or that "
+        "an interrupt received.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

@@ -11,11 +11,11 @@ grep -Hs . "/sys/class/net/$1/queues/"rx-*/rps_cpus || exit 0"""
 
 RPS = CpuSets(
     name="rps",
-    title="CPUs that take received packets up (RPS)",
+    title="CPUs that process received packets (RPS)",
     cpus={
         **CPUS_OR_OFF,
-        "description": "The CPUs among which each receive queue's flows are spread: 0, "
-        "0-3 or 0,2; off for the one that served the interrupt.",
+        "description": "The CPUs that the flows of each receive queue are spread over: 0, 0-3 or "
+        "0,2. off: the CPU that served the interrupt.",
     },
     script=_READ,
     line=re.compile(

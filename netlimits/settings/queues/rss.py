@@ -37,9 +37,14 @@ class Rss(Setting):
             "equal": {
                 **_QUEUE,
                 "minimum": 1,
-                "description": "Spread over so many queues equally; 1 puts all flows in one.",
+                "description": "Number of queues to spread flows over equally; 1: all flows in "
+                "one queue.",
             },
-            "start": {**_QUEUE, "description": "The first of them (with equal).", "default": 0},
+            "start": {
+                **_QUEUE,
+                "description": "The first of these queues (with equal).",
+                "default": 0,
+            },
             "weights": {
                 "type": "array",
                 "minItems": 1,
@@ -50,7 +55,7 @@ class Rss(Setting):
             "key": {
                 "type": "string",
                 "pattern": r"^[0-9a-f]{2}(:[0-9a-f]{2}){7,127}$(?!\n)",
-                "description": "The key of the hash; of the length that the driver has.",
+                "description": "The key of the hash, of the driver's length.",
             },
             "function": {
                 "enum": ["toeplitz", "xor", "crc32"],

@@ -18,8 +18,8 @@ XPS = CpuSets(
     title="CPUs that send through each transmit queue (XPS)",
     cpus={
         **CPUS_OR_OFF,
-        "description": "The CPUs that may use each transmit queue: 0, 0-3 or 0,2; off for the "
-        "queue that a hash of the flow chooses.",
+        "description": "The CPUs that may use each transmit queue: 0, 0-3 or 0,2. off: a hash of "
+        "the flow chooses the queue.",
     },
     script=_READ,
     line=re.compile(

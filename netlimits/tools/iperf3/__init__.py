@@ -71,45 +71,43 @@ class Iperf3(Tool):
     schema = _options.schema(
         name,
         _options.ONE_OFF,
-        seconds=_options.whole_seconds(
-            "Length of a run (-t): whole seconds, since 0.5 would run forever."
-        ),
+        seconds=_options.whole_seconds("Length of a run in whole seconds (-t)."),
         protocol=_options.PROTOCOL,
         send_size=_options.SEND_SIZE,
         rate={
             **RATE,
-            "description": "bit/s of each stream (-b), K M G are 1000^n, 0 is unlimited. UDP "
-            "needs it: iperf3's default is 1 Mbit/s.",
+            "description": "bit/s of each stream (-b); K M G are 1000^n, 0 is unlimited. Required "
+            "for UDP, where iperf3's default is 1 Mbit/s.",
         },
         mss=_options.mss(9216),
         window=_options.WINDOW,
         parallel=_options.parallel(
-            "Streams (-P); one thread serves all of them before iperf3 3.16."
+            "Number of streams (-P). Before iperf3 3.16 one thread serves all of them."
         ),
         reverse=_options.switch("The server sends (-R)."),
         bidirectional=_options.switch(
-            "Both ends send (--bidir); throughput is the sum of both ways."
+            "Both ends send (--bidir); throughput is the sum of both directions."
         ),
         congestion_control=_options.congestion_control(
-            "On both ends (-C); read back from the sender."
+            "Congestion control of both ends (-C); read back from the sender."
         ),
-        nodelay=_options.switch("TCP_NODELAY (-N)"),
-        zerocopy=_options.switch("sendfile (-Z)"),
+        nodelay=_options.switch("Set TCP_NODELAY (-N)."),
+        zerocopy=_options.switch("Send with sendfile (-Z)."),
         dont_fragment=_options.switch("Set Don't Fragment on UDP over IPv4 (--dont-fragment)."),
         dscp=_options.dscp("DSCP of both ends' packets (--dscp); read back."),
         fq_rate={
             **RATE,
-            "description": "Pace each socket at this rate of frames, bit/s (--fq-rate); UDP needs "
-            "the qdisc fq. A run that is faster is invalid.",
+            "description": "Pace each socket to this rate of frames, bit/s (--fq-rate); UDP needs "
+            "the qdisc fq. A faster run is invalid.",
         },
         mptcp=_options.switch("MPTCP (--mptcp); a run that fell back to TCP is invalid."),
         skip_rx_copy=_options.switch(
             "The receiver discards data without copying it (--skip-rx-copy)."
         ),
-        gsro=_options.switch("UDP segmentation and GRO offload of both sockets (--gsro)."),
+        gsro=_options.switch("UDP segmentation offload (GSO) and GRO on both sockets (--gsro)."),
         cntl_ka=_options.switch("TCP keepalive on the control connection (--cntl-ka)."),
         omit=_options.integer(
-            0, 600, "Seconds before the measured ones that do not count (-O).", default=0
+            0, 600, "Seconds at the beginning that do not count (-O).", default=0
         ),
         interim_seconds=_options.interim(60, "Keep interim results at this interval (-i)."),
     )

@@ -17,7 +17,8 @@ _PAIR: Mapping[str, Any] = {
     "type": ["integer", "string"],
     "minimum": 0,
     "pattern": r"^[0-9]+[KMGkmg]?(,[0-9]+[KMGkmg]?)?$(?!\n)",
-    "description": "Bytes, one size or two with a comma between; K M G are 1024^n, k m g 1000^n.",
+    "description": "Bytes; one size, or two separated by a comma. K M G are 1024^n, k m g are "
+    "1000^n.",
 }
 _TESTS = (
     "omni",
@@ -35,10 +36,8 @@ SCHEMA: Mapping[str, Any] = {
     "description": "One test between the first role (netperf) and the last (netserver).",
     "additionalProperties": False,
     "properties": {
-        "test": {"enum": list(_TESTS), "default": "omni", "description": "netperf -t"},
-        "seconds": _options.whole_seconds(
-            "Length of a run in whole seconds (netperf -l cuts fractions off, 0 is forever)."
-        ),
+        "test": {"enum": list(_TESTS), "default": "omni", "description": "The test (netperf -t)."},
+        "seconds": _options.whole_seconds("Length of a run in whole seconds (netperf -l)."),
         "protocol": {
             "enum": ["tcp", "udp", "sctp", "dccp", "udplite"],
             "default": "tcp",
@@ -47,7 +46,7 @@ SCHEMA: Mapping[str, Any] = {
         "direction": {
             "enum": ["send", "recv", "rr"],
             "default": "send",
-            "description": "Which way data flows, seen from netperf (test-specific -d).",
+            "description": "Direction of the data, seen from netperf (test-specific -d).",
         },
         "send_size": {**_PAIR, "title": "Bytes per send (-m)"},
         "recv_size": {**_PAIR, "title": "Bytes per receive (-M)"},
@@ -61,17 +60,19 @@ SCHEMA: Mapping[str, Any] = {
         "data_port": _options.integer(
             1024,
             65535,
-            "The server's port for data, for a firewall (test-specific -P); else another one each "
-            "run.",
+            "The server's data port, for a firewall (test-specific -P); default: another port in "
+            "each run.",
         ),
-        "nodelay": _options.switch("TCP_NODELAY (-D)"),
+        "nodelay": _options.switch("Set TCP_NODELAY (-D)."),
         "dscp": _options.dscp("DSCP of both ends' packets (-Y); read back from the sockets."),
         "route": {
             "type": "boolean",
             "default": True,
-            "description": "Let UDP leave the link it is on (-R 1).",
+            "description": "Allow UDP to leave the local link (-R 1).",
         },
-        "congestion_control": _options.congestion_control("On both ends (-K); read back."),
+        "congestion_control": _options.congestion_control(
+            "Congestion control of both ends (-K); read back."
+        ),
         "cpu_bind": {
             "type": ["integer", "string"],
             "minimum": 0,
@@ -82,7 +83,8 @@ SCHEMA: Mapping[str, Any] = {
         "burst": {
             "type": "integer",
             "minimum": 0,
-            "description": "Transactions in flight beyond the first (-b), if built in.",
+            "description": "Additional transactions in flight (-b); needs a build with this "
+            "feature.",
         },
         "pacing": _options.integer(
             1, 2147483647, "SO_MAX_PACING_RATE in bytes/s (-q); needs a build after 2.7.0."
@@ -90,7 +92,7 @@ SCHEMA: Mapping[str, Any] = {
         "result_brand": {
             "type": "string",
             "pattern": r"^[A-Za-z0-9_][A-Za-z0-9_.,:+-]{0,62}$(?!\n)",
-            "description": "A name of yours for the run, kept in the column result_brand (-B).",
+            "description": "A label for the runs, stored in the column result_brand (-B).",
         },
         "cpu": {
             "type": "boolean",
@@ -100,19 +102,20 @@ SCHEMA: Mapping[str, Any] = {
         "interim_seconds": {
             "type": "number",
             "not": {"const": 0},
-            "description": "Keep interim results at this interval (-D); negative: steadier, "
-            "at more CPU.",
+            "description": "Keep interim results at this interval (-D). A negative number keeps "
+            "the interval more exactly, for more CPU time.",
         },
         "confidence": {
             "type": "string",
             "pattern": "^(95|99),[0-9]+(\\.[0-9]+)?$(?!\\n)",
-            "description": "Level and width in percent, such as 99,5 (-I); "
-            "a run that misses it is invalid.",
+            "description": "Confidence level and width of the interval in percent, such as 99,5 "
+            "(-I). A run that misses it is invalid.",
         },
         "iterations": {
             "type": "string",
             "pattern": "^[0-9]{1,2},[0-9]{1,2}$(?!\\n)",
-            "description": "Most and fewest iterations for `confidence` (-i), such as 10,3.",
+            "description": "Maximum and minimum number of iterations for `confidence` (-i), such "
+            "as 10,3.",
         },
         "select": {
             "type": "array",
