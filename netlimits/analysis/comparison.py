@@ -119,6 +119,7 @@ def compare(
             f"no configuration that is on both sides has a figure: {listed(keys, factors)}"
         )
     cautions = [*remarks.few(rows, unit), *remarks.mixed_kinds(rows, metrics, factors, called)]
+    cautions += remarks.aggregated(good)
     cautions += remarks.dependent_runs(rows, metrics, called)
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
     discovered = contrasts.discovered(chances, FALSE_DISCOVERIES)

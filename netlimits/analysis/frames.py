@@ -78,7 +78,7 @@ def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
 def ok(frame: pd.DataFrame) -> np.ndarray:
     """Return which of the last attempts are ok, a bool for each row; all without `status`."""
     if not len(frame):
-        raise DataError("there are no runs in this frame")
+        raise DataError("there are no runs: the table has no rows")
     if "status" not in frame.columns:
         return np.ones(len(frame), bool)
     good: np.ndarray = (frame["status"] == "ok").to_numpy(bool)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from netlimits.errors import DocumentError, did_you_mean, raise_all
+from netlimits.errors import DocumentError, did_you_mean, nearest, raise_all
 from netlimits.experiment.document import Document, load
 from netlimits.experiment.mesh import pairs
 from netlimits.model import Machine
@@ -44,6 +44,8 @@ def machines(
     document = load(path, repeated=True)
     if not isinstance(document.data, dict):
         raise document.error("is not a hosts file; write `ROLE: {ssh: NAME, interface: NAME}`")
+    if "measure" in document.data and "experiment" in document.data:
+        raise document.error("is an experiment, not a hosts file; name it without --hosts")
     errors = [*document.repeated]
     config = _ssh_config(document, errors)
     written = {machine.role: machine for machine in _written(document, config, errors)}
@@ -69,7 +71,12 @@ def machines(
             add = f"`{role}: {{ssh: NAME}}`"
             if several in document.data and number.isdigit():
                 add = f"machine {number} to the list under {several}"
-            errors.append(document.error(f"no machine plays {role}; add {add}{hint}", role))
+            near = nearest(role, [name for name in written if name not in (roles or ())])
+            if near:
+                problem = f"no role is called {near}; rename it to {role}, or add {add}"
+                errors.append(document.error(problem, near))
+            else:
+                errors.append(document.error(f"no machine plays {role}; add {add}{hint}", role))
     raise_all(errors)
     return bound
 
@@ -174,7 +181,7 @@ def _fault_of_text(key: str, value: Any) -> str:
     if key == "interface" and ("/" in value or value in (".", "..")):
         return f"{value} is a path, not an interface"
     if value.startswith("-"):
-        return f"{value} would be read as an option; a name cannot start so"
+        return f"{value} would be read as an option; write a name that does not start with -"
     if key == "address":
         try:
             ipaddress.ip_address(value)

@@ -34,7 +34,8 @@ class NamedValues(Setting):
 
     def lacks(self, interface: str, state: State, name: str) -> str:
         """Return what is wrong with a value that the state does not have."""
-        return f"{interface} has no {name}; it has {', '.join(self.values(state)) or 'none'}"
+        known = ", ".join(self.values(state))
+        return f"{interface} has no {name}; {f'it has {known}' if known else 'leave it out'}"
 
     def legal(self, name: str, value: Any) -> bool:
         """Return True if a recorded value may be restored: a switch or a number, by the schema."""
