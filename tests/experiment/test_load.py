@@ -209,6 +209,11 @@ BAD = [
     (HEAD + "factors: {size: [1]}\nderive:\n  a: sise", 5, "derive.a", "did you mean size?"),
     (HEAD + "factors: {size: [1]}\nexclude:\n- sise == 1", 5, "exclude.0", "did you mean size?"),
     (HEAD + "factors: {a: [1], b: [2]}\ninclude:\n- {a: 1}", 5, "include.0", "no value to b"),
+    (
+        HEAD + "factors: {a: [1, 2]}\ndummies: [a]\nreport:\n"
+        "- {table: summary, of: throughput, rows: a, pool: a}",
+        6, "report.0.pool", "a is in `rows` too",
+    ),
     (HEAD + "factors: {a: [1]}\ninclude:\n- {a: 1, c: 3}", 5, "include.0.c", "called c"),
     (HEAD + "derive: {a: 1}\ninclude:\n- {a: 1}", 5, "include.0.a", "is derived"),
     (HEAD + "roles: [one]", 3, "roles", "needs at least 2"),
