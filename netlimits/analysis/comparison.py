@@ -120,6 +120,7 @@ def compare(
             f"no configuration that is on both sides has a figure: {listed(keys, factors)}"
         )
     cautions = [*remarks.few(rows, unit), *remarks.mixed_kinds(rows, metrics, factors, called)]
+    cautions += remarks.aggregated(good)
     cautions += remarks.dependent_runs(rows, metrics, called)
     p_values = [row["p"] for row in rows if not math.isnan(row["p"])]
     p_limit = contrasts.significance_threshold(p_values, FALSE_DISCOVERIES)

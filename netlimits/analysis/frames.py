@@ -84,7 +84,7 @@ def ok(frame: pd.DataFrame) -> np.ndarray:
     Raises DataError if there is none.
     """
     if not len(frame):
-        raise DataError("there are no runs in this frame")
+        raise DataError("there are no runs: the table has no rows")
     if "status" not in frame.columns:
         return np.ones(len(frame), bool)
     good: np.ndarray = (frame["status"] == "ok").to_numpy(bool)

@@ -89,7 +89,9 @@ class Compaction:
         for number, line in self._journal.lines(begin, durable):
             event = formats.event(line)
             if event is None:
-                raise ArchiveError(f"{self._journal.path}:{number}: is damaged")
+                raise ArchiveError(
+                    f"{self._journal.path}:{number}: is damaged; restore the file from a copy"
+                )
             if event["event"] == "imported":
                 break  # such a campaign is read as a whole
             section.add(event)

@@ -93,7 +93,10 @@ class RunsCopy:
         try:
             files, path = fsspec.url_to_fs(place)
         except Exception as error:  # each kind of place has errors of its own
-            raise InputError(f"{name}: {_CREDENTIALS.sub('//', one_line(error))}") from None
+            raise InputError(
+                f"{name}: {_CREDENTIALS.sub('//', one_line(error))}; name a folder "
+                "or a URL such as s3://bucket/mesh"
+            ) from None
         return cls(name, files, path, isinstance(files, LocalFileSystem))
 
     def claim(self, campaign: Logbook | None) -> None:

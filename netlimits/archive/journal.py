@@ -125,7 +125,9 @@ class Journal:
             number = head.lines + 1
             if size - head.size > LINE_LIMIT and cast(BufferedReader, file).peek(1)[:1] != b"{":
                 # a sparse hole of a damaged disk would take minutes to read
-                raise ArchiveError(f"{self.path}:{number}: is damaged")
+                raise ArchiveError(
+                    f"{self.path}:{number}: is damaged; restore the file from a copy"
+                )
             if not (line := file.readline(LINE_LIMIT)):
                 return
             if not line.endswith(b"\n") and len(line) < LINE_LIMIT:
@@ -144,7 +146,9 @@ class Journal:
         for number, line in self.lines(begin, end):
             event = formats.event(line)
             if event is None:
-                raise ArchiveError(f"{self.path}:{number}: is damaged")
+                raise ArchiveError(
+                    f"{self.path}:{number}: is damaged; restore the file from a copy"
+                )
             yield number, event
 
     def having(self, text: bytes, begin: Head | None = None) -> Iterator[dict[str, Any]]:

@@ -131,7 +131,9 @@ class Logbook:
             called = duet.names(",".join(against["sides"]))
             roles: dict[str, str] = against["roles"]
             if any(new != f"{called[1]}-{role}" for role, new in roles.items()):
-                raise ArchiveError(f"{self.path / 'campaign.json'}: is damaged")
+                raise ArchiveError(
+                    f"{self.path / 'campaign.json'}: is damaged; restore the file from a copy"
+                )
             loaded = duet.duet(loaded, second, called, roles)
         if loaded.repeat.seed not in (None, meta["seed"]):
             raise ArchiveError(
@@ -283,7 +285,9 @@ def opened(path: str | Path) -> Archive:
     """Open the campaign in a folder, and check its campaign.json. Raises ArchiveError."""
     archive = Archive.open(Path(path))
     if not formats.is_campaign_file(archive.meta):
-        raise ArchiveError(f"{archive.path / 'campaign.json'}: is damaged")
+        raise ArchiveError(
+            f"{archive.path / 'campaign.json'}: is damaged; restore the file from a copy"
+        )
     archive.check("campaign.json")
     return archive
 

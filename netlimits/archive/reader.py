@@ -214,7 +214,9 @@ class Campaign(Logbook):
             raise ArchiveError(f"{self.path}: no run is ok, so there is no {lacking}")
         last = {record.run.number: record for record in self.records_of({*chosen})}
         if missing := [number for number in chosen if number not in last]:
-            raise ArchiveError(f"{self.path}: has no run {missing[0]}")
+            raise ArchiveError(
+                f"{self.path}: has no run {missing[0]}; `status` prints how many it has"
+            )
         return [last[number] for number in chosen]
 
     def _attempt(self, run: int, attempt: int | None) -> Record:
@@ -252,7 +254,10 @@ class Campaign(Logbook):
             if entry.step == raw.TRACE and "tcpdump" in entry.argv
         }
         if not printed:
-            raise ArchiveError(f"{where} has no packet trace: the experiment takes none")
+            raise ArchiveError(
+                f"{where} has no packet trace: the experiment takes none; add `trace:` to it and "
+                "run it again"
+            )
         if role is None and len(printed) > 1:
             raise ArchiveError(f"{where} has traces of {', '.join(printed)}; name one")
         chosen = next(iter(printed)) if role is None else role

@@ -97,7 +97,10 @@ class Archive:
         except OSError as error:
             raise ArchiveError(f"{_at(path, error)}: {one_line(error)}") from None
         except (ValueError, KeyError, TypeError):
-            raise ArchiveError(f"{path / 'campaign.json'}: does not describe a campaign") from None
+            raise ArchiveError(
+                f"{path / 'campaign.json'}: does not describe a campaign; restore the file from "
+                "a copy"
+            ) from None
         if version != VERSION:
             raise ArchiveError(
                 f"{path / 'campaign.json'}: has version {version} of the archive, this netlimits "
@@ -142,7 +145,7 @@ class Archive:
         name = f"hosts/{role}.json"
         facts: dict[str, Any] = self._json(name)
         if not formats.is_facts_file(facts):
-            raise ArchiveError(f"{self.path / name}: is damaged")
+            raise ArchiveError(f"{self.path / name}: is damaged; restore the file from a copy")
         self.check(name)
         return facts
 
@@ -160,11 +163,13 @@ class Archive:
             try:
                 digest = self.folder.digest(name)
             except OSError as error:
-                raise ArchiveError(f"{self.path / name}: {one_line(error)}") from None
+                raise ArchiveError(
+                    f"{self.path / name}: {one_line(error)}; restore the file from a copy"
+                ) from None
             if digest != self._created[name]:
                 raise ArchiveError(
-                    f"{self.path / name}: was changed since the campaign started; restore it, or "
-                    "start a new campaign"
+                    f"{self.path / name}: was changed since the campaign started; undo the change, "
+                    "or start a new campaign"
                 )
 
     @cached_property
@@ -172,7 +177,9 @@ class Archive:
         """The checksums in the journal's first line."""
         first = next((event for _, event in self.journal.events()), None)
         if first is None or first["event"] != "created":
-            raise ArchiveError(f"{self.journal.path}:1: is lost, or was changed")
+            raise ArchiveError(
+                f"{self.journal.path}:1: is lost, or was changed; restore the file from a copy"
+            )
         return dict(first["files"])
 
     # -- appending ----------------------------------------------------------------------------

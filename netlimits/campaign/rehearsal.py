@@ -68,6 +68,6 @@ def _uses(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def _finding(problem: SettingError, setup: Setup, path: object) -> Finding:
-    lines = [use.line for use in setup.settings if use.name == problem.setting]
-    text = f"{path}:{lines[0]}: {problem.problem}" if lines else problem.problem
+    places = [use.place(path) for use in setup.settings if use.name == problem.setting]
+    text = f"{places[0]}: {problem.problem}" if places else problem.problem
     return error(problem.host, problem.setting, text)

@@ -33,7 +33,8 @@ class Links(Check):
                 "are not",
                 f"have sshd run in it (`ip vrf exec {vrf} sshd`), or name another interface",
             )
-        yield from self._address(role, interface, address, links)
+        if not (down and interface == "lo"):  # which gets its addresses when it is brought up
+            yield from self._address(role, interface, address, links)
         yield from self._settings(site, role, interface, is_down=bool(down))
 
     def _address(

@@ -33,7 +33,7 @@ from netlimits.cli.shared.results import (
     with_needed_columns,
 )
 from netlimits.cli.shared.table_options import TableOptions, table_options
-from netlimits.errors import DataError
+from netlimits.errors import DataError, did_you_mean
 from netlimits.model.folder import Folder
 
 
@@ -102,7 +102,7 @@ def figures(
             echo(f"{kind.name:<17}{(kind.draw.__doc__ or '').splitlines()[0]}")
         return
     if chart is not None and chart not in charts.KINDS:
-        raise DataError(f"no chart is called {chart!r}; there are {', '.join(charts.KINDS)}")
+        raise DataError(f"no chart is called {chart!r}{did_you_mean(chart, charts.KINDS)}")
     options = {
         "chart": chart,
         "of": list(of),

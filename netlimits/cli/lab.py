@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import TypeVar
 
 import click
 
@@ -286,9 +287,9 @@ def _shape(
 ) -> labs.Shape:
     try:
         wanted = labs.Shape(
-            tc.rate(rate) if rate is not None else 0,
-            _delay(delay) if delay is not None else 0.0,
-            _loss(loss) if loss is not None else 0.0,
+            _option("rate", tc.rate, rate) if rate is not None else 0,
+            _option("delay", _delay, delay) if delay is not None else 0.0,
+            _option("loss", _loss, loss) if loss is not None else 0.0,
             mtu or 0,
             packets or 0,
         )
@@ -301,6 +302,16 @@ def _shape(
     if wanted == labs.Shape():
         raise InputError("no shape is given; --off makes it a plain link again")
     return wanted
+
+
+T = TypeVar("T")
+
+
+def _option(name: str, read: Callable[[str], T], text: str) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise InputError(f"--{name}: {error}") from None
 
 
 def _delay(text: str) -> float:

@@ -32,7 +32,8 @@ def report(results: Path, out: Path | None) -> None:
       netlimits report results/stateless-offloads-20260101-120000 --out offloads.html
     """
     if not results.is_dir():
-        raise InputError(f"{results}: a report needs a campaign's folder")
+        problem = "a report needs a campaign's folder" if results.exists() else "does not exist"
+        raise InputError(f"{results}: {problem}; name a results folder")
     if out is None:
         refuse_folder(results)
     echo(page.write(results, out))

@@ -218,7 +218,12 @@ class Configurations:
             quoted = expressions.quoted(text)
             if not any_left and not any(counts[number + 1 :]):
                 self.errors.append(
-                    self._where.error(f"{quoted} excludes all that remains", "exclude", number)
+                    self._where.error(
+                        f"{quoted} excludes every configuration that is left; "
+                        "correct it or leave it out",
+                        "exclude",
+                        number,
+                    )
                 )
                 break
             if not counts[number]:

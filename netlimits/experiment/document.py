@@ -164,7 +164,9 @@ class _Builder:
             code_point = (
                 ord(error.character) if isinstance(error.character, str) else error.character
             )
-            raise self.error(f"a control character (0x{code_point:02x})", line) from None
+            raise self.error(
+                f"has a control character (0x{code_point:02x}); remove it", line
+            ) from None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             raise self.error(_syntax(error), mark.line + 1 if mark else 1) from None
@@ -265,7 +267,7 @@ class _Builder:
             raise self.error("merge keys (<<) are not YAML 1.2; write the keys out", line)
         if node.value in parent.items:
             other = parent.key_lines[node.value]
-            problem = f"is a duplicate key; line {other} has it too"
+            problem = f"is there twice; line {other} has it too: remove one"
             self.repeated.append(self.error(problem, line, node.value))
             self.replaced.append(parent.items[node.value])
         parent.key_lines[node.value] = line
@@ -294,4 +296,8 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
     if problem.startswith("expected <block end>"):
         return "not YAML: this line does not fit the ones above; check the indentation and quotes"
     problem = problem.replace("'<stream end>'", "the end of the file")
-    return f"not YAML: {one_line(f'{problem} {error.context or str()}')}"
+    context = error.context or ""
+    for kind, name in (("flow sequence", "list"), ("flow mapping", "mapping")):
+        if context.endswith(kind) and error.context_mark:
+            context = f"in the {name} that begins in line {error.context_mark.line + 1}"
+    return f"not YAML: {one_line(f'{problem} {context}')}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ ALLOWED = (
     "A if B else C, " + ", ".join(f"{name}()" for name in FUNCTIONS)
 )
 
+_ASSIGNS = re.compile(r"(?<![=!<>])=(?!=)")
 _Closure = Callable[[Mapping[str, Any]], Any]
 _NUMBERS = frozenset((int, float, bool))
 
@@ -102,7 +104,8 @@ def compile(text: str) -> Expression:  # noqa: A001  like re.compile: it is what
             tree = ast.parse(text, mode="eval")
     except SyntaxError as error:
         at = f" at column {error.offset}" if error.offset else ""
-        raise InputError(f"{quoted(text)} cannot be read{at}: {error.msg}") from None
+        hint = "; write == to compare" if _ASSIGNS.search(text) else ""
+        raise InputError(f"{quoted(text)} cannot be read{at}: {error.msg}{hint}") from None
     except (ValueError, RecursionError, MemoryError):
         raise InputError(f"{quoted(text)} cannot be read") from None
     compiler = _Compiler(text)

@@ -48,6 +48,8 @@ def machines(
     document = load(path, repeated=True)
     if not isinstance(document.data, dict):
         raise document.error("is not a hosts file; write `ROLE: {ssh: NAME, interface: NAME}`")
+    if "measure" in document.data and "experiment" in document.data:
+        raise document.error("is an experiment, not a hosts file; name it without --hosts")
     errors = [*document.repeated]
     config = _ssh_config(document, errors)
     written = {machine.role: machine for machine in _written(document, config, errors)}
@@ -82,7 +84,7 @@ def _missing(
     unknown = {str(key): entry for key, entry in document.data.items() if key not in wanted}
     if misspelt := nearest(role, unknown):
         right = group if isinstance(unknown[misspelt], list) and number.isdigit() else role
-        problem = f"no machine plays {right}; did you mean {right}?"
+        problem = f"no role is called {misspelt}; did you mean {right}?"
         return document.error(problem, misspelt)
     add = f"`{role}: {{ssh: NAME}}`"
     if group in document.data and number.isdigit():
@@ -191,7 +193,7 @@ def _fault_of_text(key: str, value: Any) -> str:
     if key == "interface" and ("/" in value or value in (".", "..")):
         return f"{value} is a path, not an interface"
     if value.startswith("-"):
-        return f"{value} would be read as an option; a name cannot start with -"
+        return f"{value} would be read as an option; write a name that does not start with -"
     if key == "address":
         try:
             ipaddress.ip_address(value)

@@ -96,7 +96,8 @@ def _step(here: Any, part: str, key: KeyPath, path: Path, text: str) -> Any:
     where = f"in {dotted(key)}" if key else "in the file"
     if isinstance(here, list):
         if not (part.isascii() and part.isdigit() and len(part) < 10 and int(part) < len(here)):
-            count = f"items 0 to {len(here) - 1}" if here else "no items"
+            last = len(here) - 1
+            count = "no items" if not here else f"items 0 to {last}" if last else "one item, 0"
             raise _error(path, text, f"no item {shown(part)} {where}, which has {count}")
         return int(part)
     if not isinstance(here, dict):

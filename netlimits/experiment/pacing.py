@@ -57,4 +57,4 @@ def paced(
     else:
         burst = max(LEAST_BURST, math.ceil(pace.frame_rate / 8 * BURST_S))
         qdisc = {"kind": "tbf", "rate": rate, "burst": burst, "limit": QUEUE_BYTES}
-    return SettingUse("qdisc", roles, qdisc, line=0), {**options, **added}
+    return SettingUse("qdisc", roles, qdisc, line=0, entry=-1), {**options, **added}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.charts import KINDS
@@ -155,3 +155,24 @@ def report_entry(entry: Mapping[str, Any] | str) -> dict[str, Any]:
         return table_entry()
     kind = entry["chart"]
     return chart_entry(kind if isinstance(kind, str) and kind in KINDS else None)
+
+
+def contradictions(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield (factor, part, other part) for each factor that an entry both shows and pools.
+
+    A factor in both `rows` and `columns` is a contradiction too.
+    """
+    parts: dict[str, list[str]] = {}
+    for part in ("pool", "columns", "rows", "series", "by", "improvement"):
+        names = entry.get(part) or []
+        names = [names] if isinstance(names, str) else list(names)
+        parts[part] = [] if isinstance(entry.get(part), str) and part == "improvement" else names
+    for part, others in (
+        ("pool", ("rows", "columns", "series", "by", "improvement")),
+        ("columns", ("rows",)),
+    ):
+        for name in parts[part]:
+            for other in others:
+                if name in parts[other]:
+                    yield name, part, other
+                    break

@@ -33,8 +33,8 @@ def names(text: str) -> tuple[str, ...]:
     for match in _ANY.finditer(text):
         if not match[0].endswith("}") or not _NAME.fullmatch(match[1]):
             raise InputError(
-                f"{match[0][:40]} is no lookup: write ${{name}}, with a factor's or derived name"
-                "; arithmetic belongs in derive"
+                f"{match[0][:40]} is not valid: write ${{name}}, with the name of one factor or "
+                "derived value; arithmetic belongs in `derive`"
             )
         lookups.append(match[1])
     return tuple(lookups)

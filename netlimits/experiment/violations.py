@@ -74,8 +74,10 @@ def _sentences(error: Any) -> Iterator[Fault]:
     elif error.validator == "anyOf" and error.context:
         yield from _best_branch(error, key)
     elif "propertyNames" in list(error.relative_schema_path)[-2:]:
-        allowed = error.schema.get("description", "letters, digits and _")
-        yield Fault((*key, error.instance), f"cannot be a name here: {allowed}")
+        allowed = error.schema.get(
+            "description", "a name has letters, digits and _, no digit first"
+        )
+        yield Fault((*key, error.instance), f"is not a valid name here: {allowed}")
     else:
         yield Fault(key, _problem(error))
 
@@ -91,7 +93,12 @@ def _best_branch(error: Any, key: KeyPath) -> Iterator[Fault]:
         if not any(_other_kind(violation) for violation in inner)
     ]
     if meant:
-        yield from (fault for violation in meant[0] for fault in _sentences(violation))
+        about = error.schema.get("description", "")
+        for violation in meant[0]:
+            if violation.validator == "pattern" and not violation.relative_path:
+                yield Fault(key, _mismatch(violation.instance, _about(violation) or about))
+            else:
+                yield from _sentences(violation)
     else:
         kinds = [_KINDS.get(_kind(branch), "") for branch in error.schema[error.validator]]
         what = " or ".join(dict.fromkeys(kind for kind in kinds if kind))
@@ -131,7 +138,6 @@ _BOUNDS = {
 def _problem(error: Any) -> str:
     """Return a violated keyword as a sentence without its subject."""
     keyword, argument, value = error.validator, error.validator_value, error.instance
-    about = error.schema.get("description", "") if isinstance(error.schema, Mapping) else ""
     match keyword:
         case "type":
             kinds = [argument] if isinstance(argument, str) else argument
@@ -155,18 +161,27 @@ def _problem(error: Any) -> str:
             missing = [key for key in argument if key not in value]
             return f"{LACKS}{' and '.join(f'`{key}`' for key in missing)}"
         case "pattern":
-            return f"{_shown(value)} is not valid here{'. ' + about if about else ''}"
+            return _mismatch(value, _about(error))
         case "minItems" if not value:
             return "has no values"
         case "minProperties" | "minLength" if not value:
             return "is empty"
         case "minItems" | "minProperties" | "minLength":
-            return f"needs at least {argument}"
+            return f"needs at least {argument}, and has {len(value)}"
         case "uniqueItems":
             return "lists something twice"
         case "not":
             return f"must not be {_shown(value)}"
     return one_line(str(error.message))[:200]
+
+
+def _about(error: Any) -> str:
+    return str(error.schema.get("description", "")) if isinstance(error.schema, Mapping) else ""
+
+
+def _mismatch(value: Any, about: str) -> str:
+    """Return the error of a text that does not match its pattern, with what the key means."""
+    return f"{_shown(value)} is not valid here{': ' + about.rstrip('.') if about else ''}"
 
 
 def _shown(value: Any) -> str:

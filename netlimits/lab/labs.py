@@ -74,7 +74,10 @@ def up(
     with locked(name):
         existing = find(name)
         if existing and _healthy(existing):
-            raise LabError(f"lab {name} is already up: {existing.hosts_file}")
+            raise LabError(
+                f"lab {name} is already up: {existing.hosts_file}; use it, or remove it first with "
+                f"`netlimits lab down --name {name}`"
+            )
         try:
             remove(name, keep_folder=True)
             for interface in network.interfaces():
@@ -126,7 +129,9 @@ def hosts_file(name: str | None = None) -> Path | None:
     chosen = [lab for lab in running if lab.name == DEFAULT_NAME] or running
     if len(chosen) > 1:
         files = ", ".join(str(lab.hosts_file) for lab in chosen)
-        raise InputError(f"several labs are up; choose one with --hosts: {files}")
+        raise InputError(
+            f"{len(chosen)} labs are up; choose one by its hosts file, --hosts FILE: {files}"
+        )
     return chosen[0].hosts_file if chosen else None
 
 

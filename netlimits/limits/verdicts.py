@@ -237,7 +237,7 @@ def _nothing(
     for name in (limit.name for limit in unjudged if limit.name in known):
         sentence += f" Not decided: {name} ({known[name]})."
     if len(unjudged) > len(CLASSES) / 2:
-        decide = "measure with `netlimits run`, which also reads the evidence"
+        decide = "measure with `netlimits run`, which also reads the evidence, 5 s a run or longer"
     nearest = next(iter(_near(signs)), None)
     if nearest is None:
         return Verdict(UNDETERMINED, sentence, {}, decide=decide)

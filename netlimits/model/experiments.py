@@ -36,6 +36,14 @@ class SettingUse:
     entry: int = 0
     when: str = ""
 
+    def place(self, path: object) -> str:
+        """Return where the setting is written: the file's line, or the option without one."""
+        if self.line:
+            return f"{path}:{self.line}"
+        return (
+            f"{path}: {f'--set settings.{self.entry}.{self.name}' if self.entry >= 0 else 'pace'}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Repeat:

@@ -35,8 +35,9 @@ class NamedValues(Setting):
         return differing(wanted, now)
 
     def lacks(self, interface: str, state: State, name: str) -> str:
-        """Return the error message for a wanted value that the interface does not have."""
-        return f"{interface} has no {name}; it has {', '.join(self.values(state)) or 'none'}"
+        """Return what is wrong with a value that the state does not have."""
+        known = ", ".join(self.values(state))
+        return f"{interface} has no {name}; {f'it has {known}' if known else 'leave it out'}"
 
     def legal(self, name: str, value: Any) -> bool:
         """Return True if a recorded value may be restored: one of an enum, or a number."""

@@ -24,8 +24,12 @@ def started(completed: Completed, options: Mapping[str, Any]) -> tuple[float, st
     return float(match[1]), completed.stdout[match.end() :]
 
 
+_SHELL = re.compile(r"^[0-9a-f]{32}: [0-9]+: ")
+"""The prefix of a shell whose script has a random name."""
+
+
 def absent(tool: str, completed: Completed, advice: str) -> ToolFailure:
-    output = completed.complaint or "it printed nothing"
+    output = _SHELL.sub("", completed.complaint) or "it printed nothing"
     return ToolFailure(f"{tool} does not answer ({output}); {advice}")
 
 

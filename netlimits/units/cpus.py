@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 CPU_LIST: Mapping[str, Any] = {
+    "description": "CPUs, such as 0, 0-3 or 0,2-3.",
     "type": ["integer", "string"],
     "minimum": 0,
     "maximum": 9999,

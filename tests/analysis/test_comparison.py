@@ -526,3 +526,9 @@ def test_a_threshold_is_of_the_figure_whichever_way_its_ratio_is_turned() -> Non
         (row,) = compare(frame, grown, "local_sd", sessions_differ_by=1e-6).to_dict("records")
         assert row["ratio"] == pytest.approx(1 / growth, rel=1e-4)
         assert row["verdict"] == verdict
+
+
+def test_rows_that_are_means_of_several_runs_are_noted():
+    side = pd.DataFrame({"throughput_mbps": [1.0, 1.1, 1.2], "aggregated_runs": 60})
+    notes = compare(side, side, of="throughput").attrs["notes"]
+    assert any("a row is the mean of 60 runs (aggregated_runs)" in note for note in notes)

@@ -303,7 +303,9 @@ def test_a_campaign_json_that_is_none_is_one_line(tmp_path, change):
         if change == NO_SENDER:  # a campaign of other roles, for all that it says of itself
             assert "has no machine for sender" in complaint or command in ("restore", "resume")
         else:
-            assert complaint == f"{folder / 'campaign.json'}: is damaged"
+            assert (
+                complaint == f"{folder / 'campaign.json'}: is damaged; restore the file from a copy"
+            )
         assert "\n" not in complaint
 
 

@@ -127,7 +127,7 @@ def test_a_table_of_the_reader_s_own_needs_no_options(tmp_path: Path) -> None:
     ("words", "complaint"),
     [
         (["nowhere"], "nowhere: there is no such folder or file"),
-        (["runs.csv", "--chart", "pie"], "no chart is called 'pie'; there are percentiles, spread"),
+        (["runs.csv", "--chart", "zzz"], "no chart is called 'zzz'; known: percentiles, spread"),
     ],
 )
 def test_wrong_input_is_one_line(

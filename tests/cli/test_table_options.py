@@ -108,4 +108,4 @@ def test_a_command_that_shows_all_metrics_takes_no_name_of_one(command, path: Pa
 def test_a_folder_has_no_columns_to_name(tmp_path: Path, capsys):
     code, _, err = call(capsys, "table", tmp_path, *MAPPED)
     assert code == 2
-    assert "is a folder; --metric COLUMN=METRIC is for a table" in err
+    assert "is a results folder, whose columns are known; leave --metric" in err

@@ -103,7 +103,7 @@ def test_exclude_removes_what_python_would(factors: dict[str, list[int]], condit
         assert plan.Configurations(experiment).removed == tuple(counts)
     else:
         with pytest.raises(
-            DocumentError, match=r"exclude\.\d: .*(removes nothing|excludes all that remains)"
+            DocumentError, match=r"exclude\.\d: .*(removes nothing|excludes every configuration)"
         ):
             len(plan.Plan(experiment))
 
@@ -118,9 +118,9 @@ def test_exclude_removes_what_python_would(factors: dict[str, list[int]], condit
         ),
         (
             "factors: {a: [1, 2]}\nexclude:\n- a == 2\n- a == 1",
-            6, "exclude.1", "`a == 1` excludes all that remains",
+            6, "exclude.1", "`a == 1` excludes every configuration",
         ),
-        ("factors: {a: [1]}\nexclude:\n- a > 0\n- a > 1", 5, "exclude.0", "excludes all that remains"),
+        ("factors: {a: [1]}\nexclude:\n- a > 0\n- a > 1", 5, "exclude.0", "excludes every configuration"),
         ("factors: {a: [1]}\nexclude:\n- a", 5, "exclude.0", "is 1, not true or false"),
         ("factors: {a: [x]}\nexclude:\n- a > 1", 5, "exclude.0", "cannot compare"),
         ("factors: {a: [1, 0]}\nderive:\n  b: 1 / a", 5, "derive.b", "divides by zero for a = 0"),
@@ -463,8 +463,8 @@ def test_equal_numbers_are_the_plan_of_one_number():
     ("replicates", "says"),
     [
         ("${non}", "no factor is called non; did you mean none"),
-        ("${n} times", "is not valid here. Runs of each"),
-        ("ten", "is not valid here. Runs of each"),
+        ("${n} times", "is not valid here: Runs of each"),
+        ("ten", "is not valid here: Runs of each"),
         ("${half}", "half is 0.5, and must be a whole number from 1"),
         ("${none}", "none is 0, and must be"),
     ],

@@ -103,7 +103,7 @@ def test_a_login_that_takes_its_time_is_one(ground):
         assert "sender: the login shell cannot run sh: it did not answer within 2 s" in (
             impatient.stdout
         )
-        assert "receiver: claimed by nobody" in impatient.stdout
+        assert "receiver: no campaign uses it" in impatient.stdout
     assert statuses(ground.settled(out)) == [(1, 1, "ok")]
 
 

@@ -84,9 +84,7 @@ def test_a_proof_has_the_dose_and_the_ratio_with_its_interval():
 
 def test_another_campaign_is_no_diagnosis():
     kept = Path(__file__).parents[2] / "experiments" / "gallery" / "packets-per-second"
-    with pytest.raises(
-        DataError, match="holds no diagnosis: the campaign has no factor `workload`"
-    ):
+    with pytest.raises(DataError, match="holds no diagnosis; name a results folder"):
         workloads(nl.open(kept))
 
 

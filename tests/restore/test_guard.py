@@ -912,7 +912,7 @@ def test_of_a_log_people_see_what_failed_and_no_line_of_thousands():
     log = ["restoring at noon", "sysctl -w " + "a=1 " * 999, "a = 1", "  exit status 0",
            "ethtool -K x tso on", "no such device", "  exit status 1", "done"]  # fmt: skip
     shown = lines("a", {**report(commands.HostStatus(key="1-2")), "log": log})
-    assert shown[0] == "a: claimed by nobody"
+    assert shown[0] == "a: no campaign uses it"
     assert shown[1] == "a: log: restoring at noon"
     assert shown[2].startswith("a: log: sysctl -w a=1 a=1")
     assert shown[2].endswith(" … (whole with --json)")

@@ -351,9 +351,12 @@ def test_an_fq_left_at_another_maxrate_is_not_the_one_asked_for():
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        ({"kind": "tbf", "rate": "1gbit", "burst": "1kb"}, "give one of latency, limit"),
-        ({"kind": "tbf", "burst": "1kb", "limit": 1}, "give rate"),
-        ({**TBF, "limit": "1mb"}, "give one of latency, limit"),
+        (
+            {"kind": "tbf", "rate": "1gbit", "burst": "1kb"},
+            "needs exactly one of `latency` and `limit`",
+        ),
+        ({"kind": "tbf", "burst": "1kb", "limit": 1}, "needs `rate`"),
+        ({**TBF, "limit": "1mb"}, "needs exactly one of `latency` and `limit`"),
         ({**TBF, "maxrate": "1gbit"}, "tbf has no maxrate; it takes rate, burst, latency, limit"),
         ({"kind": "pfifo", "limit": "1mb"}, "pfifo: invalid literal"),
         ({"kind": "mq", "limit": 1}, "mq has no limit; it takes no parameters"),

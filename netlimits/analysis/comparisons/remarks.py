@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from netlimits.analysis import frames
 from netlimits.analysis.comparisons import survivors
 from netlimits.analysis.comparisons.sessions import Sessions
 from netlimits.analysis.comparisons.sides import Key, listed
 from netlimits.analysis.statistics import dependence, intervals
 from netlimits.analysis.statistics.contrasts import FALSE_DISCOVERIES
 from netlimits.metrics import Metric
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 INTERLEAVED = (
     "drift affected both sides alike: they were interleaved in the same blocks, and each ratio is "
@@ -66,6 +70,18 @@ def few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[st
         "run in five were 30 % slower, up to 15 % of comparisons of three runs a side (33 % of "
         f"two) would find a difference where there is none, not {100 * FALSE_DISCOVERIES:g} %"
     )
+
+
+def aggregated(good: Sequence[pd.DataFrame]) -> Iterator[str]:
+    """Yield a note if rows are means of several runs, each of which counts as one run."""
+    weights = [frames.weights(side) for side in good if len(side)]
+    if any((each > 1).any() for each in weights):
+        low, high = min(int(w.min()) for w in weights), max(int(w.max()) for w in weights)
+        several = f"{low}" if low == high else f"{low} to {high}"
+        yield (
+            f"numbers of runs are numbers of rows: a row is the mean of {several} runs "
+            f"({frames.AGGREGATED}), and counts as one"
+        )
 
 
 def mixed_kinds(

@@ -264,7 +264,8 @@ def _at(links: Mapping[str, IpLink], machine: Machine) -> Machine:
         raise HostError(f"{problem}; interfaces there: {', '.join(links)}", host=machine.role)
     if interface not in links:
         raise HostError(
-            f"there is no interface {interface!r}; there are {', '.join(links)}", host=machine.role
+            f"there is no interface {interface!r}; there are {', '.join(links)}: name one of them",
+            host=machine.role,
         )
     addresses = list(_addresses(links[interface]))
     if machine.address is None and not addresses:

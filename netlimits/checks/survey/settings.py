@@ -32,7 +32,7 @@ def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterato
         except SettingError:  # `never` reports it
             continue
         for refusal in _refusals(use.name, options, interface, host, role, states):
-            problem = f"{experiment.path}:{use.line}: {refusal}"
+            problem = f"{use.place(experiment.path)}: {refusal}"
             if problem not in refused:
                 refused.add(problem)
                 yield _base.error(role, use.name, problem)
@@ -51,7 +51,7 @@ def never(site: Site, role: str) -> Iterator[Finding]:
             options = options_of(use, role, site.machines)
             setting(use.name).change(site.interface(role), {}, options)
         except SettingError as error:
-            problems[f"{site.experiment.path}:{use.line}: {error.problem}"] = use.name
+            problems[f"{use.place(site.experiment.path)}: {error.problem}"] = use.name
     for problem, name in problems.items():
         yield _base.error(role, name, problem)
 

@@ -108,7 +108,8 @@ def _probe(
             features = tool(name).features(tuple(hosts[role].run_in_turn(probes)))
         except NetlimitsError as error:
             which = f"{program}: " if program else ""
-            missing.append(_base.error(role, NAME, f"{which}{error}"))
+            wrong = "; or correct `program:` in the experiment" if program else ""
+            missing.append(_base.error(role, NAME, f"{which}{error}{wrong}"))
     server = experiment.measure.get(name, {}).get("server_program", tool(name).server_program)
     if experiment.mesh:
         servers = [role for role in experiment.roles if role in hosts]
@@ -118,6 +119,8 @@ def _probe(
     ):
         if answer.status != 0:
             problem = f"there is no {server}; install {name} there too"
+            if "server_program" in experiment.measure.get(name, {}):
+                problem += ", or correct `server_program:` in the experiment"
             missing.append(_base.error(role, NAME, problem))
     return features, missing
 

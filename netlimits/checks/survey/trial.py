@@ -195,6 +195,15 @@ def _closed(site: Site, trial: Trial, what: str, closed: int) -> Finding:
         _address(site, trial, _client(site)),
     )
     kind = "control" if closed == trial.port else "data"
+    if address == client:
+        return Finding(
+            trial.role,
+            NAME,
+            "error",
+            f"{what}: TCP {kind} port {closed} of {address} does not answer, which is the client's "
+            "own address: packets to it pass lo",
+            "bring lo up (`ip link set dev lo up`), or let TCP pass there",
+        )
     return Finding(
         trial.role,
         NAME,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits.charts import KINDS, REQUIRED, SOURCES, ChartKind
 from netlimits.cli.shared import entries
 from netlimits.cli.shared.results import Results
-from netlimits.errors import ArchiveError, DataError
+from netlimits.errors import ArchiveError, DataError, did_you_mean
 from netlimits.experiment.report_schema import VERDICTS
 from netlimits.model import Run
 
@@ -75,7 +75,7 @@ def drawings_of(
     name = entry["chart"]
     try:
         if name not in KINDS:
-            raise DataError(f"no chart is called {name!r}; there are {', '.join(KINDS)}")
+            raise DataError(f"no chart is called {name!r}{did_you_mean(name, KINDS)}")
         kind = KINDS[name]
         options = _split(results, kind, dict(entry), say)
         of = options.pop("of", [])

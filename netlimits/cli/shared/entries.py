@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits.charts import CHARTS, KINDS, REQUIRED
 from netlimits.cli.shared.results import Results
 from netlimits.errors import DataError, InputError
-from netlimits.experiment.report_schema import SEARCH, VERDICTS, WORDS
+from netlimits.experiment.report_schema import SEARCH, VERDICTS, WORDS, contradictions
 from netlimits.limits.base import REFUTED
 from netlimits.limits.verdicts import UNDETERMINED
 from netlimits.metrics import IDENTITY, metric
@@ -31,7 +31,7 @@ def tables(
     from netlimits.analysis import defaults
 
     named = [_without_sides(entry, frame) for entry in report if "table" in entry]
-    laid = {key: value for key, value in options.items() if value}
+    laid = _consistent(options)
     if not laid and named:
         only_verdicts = all(entry["table"] == VERDICTS for entry in named)
         return [*named, *([defaults.table(frame)] if only_verdicts else [])]
@@ -49,7 +49,7 @@ def charts(
     from netlimits.analysis import defaults
 
     named = [_without_sides(entry, frame) for entry in report if "chart" in entry]
-    laid = {key: value for key, value in options.items() if value}
+    laid = _consistent(options)
     if not named and not laid.get("chart"):
         chosen = defaults.chart(frame)
         named = [{"chart": "percentiles", **laid} if laid.get("of") else chosen]
@@ -63,6 +63,17 @@ def charts(
     if not first and "of" not in entry and kind and kind.options.get("of") is REQUIRED:
         entry["of"] = defaults.metrics(frame)[:1]
     return [_without_pooled(entry)]
+
+
+def _consistent(options: Mapping[str, Any]) -> Entry:
+    """Return the given options. Raises InputError if two of them contradict each other."""
+    laid = {key: value for key, value in options.items() if value}
+    for name, first, second in contradictions(laid):
+        raise InputError(
+            f"--{first} {name}: is in --{second} too, and a factor has one place; "
+            f"leave it out of one of the two"
+        )
+    return laid
 
 
 def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:

@@ -127,7 +127,9 @@ def opened(
             )
         return Results(path, _joined(parts, [part.frame for _, part in parts]), parts=parts)
     if reading and (folder := next((p for p in (path, *others) if p.is_dir()), None)):
-        raise InputError(f"{folder}: is a folder; --metric COLUMN=METRIC is for a table")
+        raise InputError(
+            f"{folder}: is a results folder, whose columns are known; leave {reading.named} out"
+        )
     if path.is_dir():
         from netlimits.analysis.attempts import to_last_attempts
         from netlimits.archive import reader

@@ -16,6 +16,7 @@ from netlimits.metrics import Metric
 if TYPE_CHECKING:
     import pandas as pd
 
+_OTHERS = ("unit", "factor", "ignore", "csv")
 READER = ("sep", "decimal", "thousands", "encoding", "skiprows", "comment", "header")
 """Arguments of `pandas.read_csv` that `--csv` takes."""
 
@@ -30,6 +31,12 @@ class TableOptions:
 
     def __bool__(self) -> bool:
         return bool(self.metrics or self.unit or self.factor or self.ignore or self.csv)
+
+    @property
+    def named(self) -> str:
+        """The options that are given, for an error: `--csv, --ignore`."""
+        given = {"metric": self.metrics, **{name: getattr(self, name) for name in _OTHERS}}
+        return ", ".join(f"--{name}" for name, value in given.items() if value)
 
     @property
     def metrics(self) -> dict[str, str | Metric]:

@@ -66,13 +66,21 @@ class Names:
             seen[same] = number
 
     def no_factor(
-        self, name: str, known: Iterable[str], *key: str | int, written: str = ""
+        self,
+        name: str,
+        known: Iterable[str],
+        *key: str | int,
+        written: str = "",
+        quote: bool = False,
     ) -> None:
         self.unknown.append(name)
         if self.may_be(name):
             return
         before = f"{written}: " if written else ""
-        self.fault(f"{before}no factor is called {name}{did_you_mean(name, known)}", *key)
+        hint = did_you_mean(name, known)
+        if quote and "did you mean" not in hint:
+            hint += f'; if it is a text, quote it: "{name}"'
+        self.fault(f"{before}no factor is called {name}{hint}", *key)
 
     def may_be(self, name: str) -> bool:
         """Return True if the unreadable parts of the file may define the name."""
@@ -88,7 +96,7 @@ class Names:
             return None
         known = list(known)
         for name in sorted(expression.names - set(known)):
-            self.no_factor(name, known, *key)
+            self.no_factor(name, known, *key, quote=True)
         return expression
 
     def check_metric(self, name: str, chart: str, data: Mapping[str, Any], *key: str | int) -> None:

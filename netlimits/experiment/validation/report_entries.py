@@ -8,6 +8,7 @@ from typing import Any
 from netlimits.errors import did_you_mean
 from netlimits.experiment import templates
 from netlimits.experiment.document import KeyPath
+from netlimits.experiment.report_schema import contradictions
 from netlimits.experiment.validation.names import Names
 from netlimits.model import SIDE, Scalar
 
@@ -35,6 +36,11 @@ def entries(
             for place, name in _named(entry, part):
                 if name not in (*names.known, SIDE):
                     names.no_factor(name, names.known, *key, *place)
+        for name, first, second in contradictions(entry):
+            names.fault(
+                f"{name} is in `{second}` too, and a factor has one place; leave it out of one",
+                *(*key, first),
+            )
         for place, factor, written in _comparisons(entry):
             if factor not in (*names.known, SIDE):
                 names.no_factor(factor, names.known, *key, *place)

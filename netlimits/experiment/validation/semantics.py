@@ -170,7 +170,7 @@ class Reader:
         except graphlib.CycleError as error:
             loop = error.args[1][::-1]
             self.names.fault(
-                f"loops: {' needs '.join(loop)}; nothing can be computed first", "derive", loop[0]
+                f"is defined by itself ({' needs '.join(loop)}); break the loop", "derive", loop[0]
             )
             order = tuple(formulas)
         return {name: formulas[name].text for name in order}

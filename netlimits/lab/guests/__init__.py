@@ -38,10 +38,13 @@ def check(mtu: int, guest: Guest) -> None:
         ("CPUs", guest.cpus, _CPUS),
         *([("MiB of memory", guest.memory, _MEMORY)] if guest.memory else []),
         ("bytes of MTU", mtu, _MTU),
-        ("NUMA nodes", guest.nodes, (1, guest.cpus)),
     ):
         if not least <= value <= most:
             raise InputError(f"{value} {quantity}: a machine takes {least} to {most}")
+    if not 1 <= guest.nodes <= guest.cpus:
+        raise InputError(
+            f"--nodes {guest.nodes}: a machine takes 1 to its {guest.cpus} CPUs; raise --cpus"
+        )
     if guest.nic not in NICS:
         raise InputError(f"NIC {guest.nic!r}: a machine has one of {', '.join(NICS)}")
 

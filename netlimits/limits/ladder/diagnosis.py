@@ -65,7 +65,7 @@ def workloads(campaign: Campaign) -> list[dict[str, Any]]:
     frame, evidence = evidence_of(campaign)
     if WORKLOAD not in frame.columns:
         raise DataError(
-            f"{campaign.path}: holds no diagnosis: the campaign has no factor `{WORKLOAD}`"
+            f"{campaign.path}: holds no diagnosis; name a results folder of `netlimits diagnose`"
         )
     verdicts = {row[WORKLOAD]: row for row in records(explained.explain(campaign))}
     measured = records(sensitivities(campaign)) if proof.tested(frame) else []

@@ -46,7 +46,7 @@ def lines(role: str, answer: dict[str, Any]) -> list[str]:
         left = _time(claim["seconds_left"])
         shown.append(f"claimed by {what} {who} since {since}, {held}, {left}")
     if not answer["claims"]:
-        shown.append("claimed by nobody")
+        shown.append("no campaign uses it")
     guard = {
         "waiting": "guard waits",
         "fired": "guard has restored",

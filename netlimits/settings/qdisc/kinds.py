@@ -49,7 +49,8 @@ class Kind:
         """Return the options in whole bit/s, bytes, µs and packets. Raises ValueError."""
         for names in self.required:
             if sum(name in given for name in names) != 1:
-                raise ValueError(f"give {'one of ' if names[1:] else ''}{', '.join(names)}")
+                which = "exactly one of " if names[1:] else ""
+                raise ValueError(f"needs {which}{' and '.join(f'`{name}`' for name in names)}")
         values = {name: self._number(name, value) for name, value in given.items()}
         for name, other in self.left_out.items():
             values.setdefault(name, values[other] if isinstance(other, str) else other)
