@@ -87,11 +87,11 @@ def compare(
     unit = None if paired else _sessions(runs_of, sessions_differ_by)
     sketches = [sketched(side, of or defaults.TABLES) for side in runs_of]
     outcomes = [attempts.with_outcome(side) for side in sketches]
-    good = [sides.ok(side) for side in sketches]
+    good = [sides.ok(side, among) for side in sketches]
     if all(side.empty for side in good):
         frames.usable(sketches[0])  # raises, with the reason
     factors = sides.factors(good, outcomes, among)
-    metrics = _metrics(good[1] if good[0].empty else good[0], of)
+    metrics = _metrics(frames.usable(sketches[1] if good[0].empty else sketches[0]), of)
     place = "block" if unit is None else sessions.CAMPAIGN if unit.several else ""
     columns = [metric.column for metric in metrics]
     grids = [
@@ -141,11 +141,8 @@ def compare(
     gaps = sides.gaps(grids, ok, factors, called)
     how = sessions.notes(unit, called) if unit else remarks.INTERLEAVED
     about_verdicts = remarks.verdict_notes(len(p_values), threshold, how)
-    some = [
-        (name, runs if isinstance(runs, Relation) else side)
-        for name, runs, side in zip(called, runs_of, good, strict=True)
-        if not side.empty
-    ]
+    of_ok = zip(called, runs_of, good, strict=True)
+    some = [(name, runs) for name, runs, side in of_ok if not side.empty]
     known = caveats.of_sides(some, columns)
     table.attrs["notes"] = (*gaps, *ended, *about_verdicts, *known, *cautions)
     return table

@@ -11,11 +11,13 @@ A row equals that of results.csv, with the values of the journal's JSON. A colum
 from __future__ import annotations
 
 import json
+import os
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from netlimits.archive import parts
 from netlimits.archive.formats import PartFile, PartFooter
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 KEY = ("run", "attempt")
 ATTEMPTS, INTERIM = 0, 1
 """The two tables of a part."""
+
+BLOCK = 2**18
+"""Bytes of a file that are checksummed at a time."""
 
 WIDEST = 2**63
 """The smallest integer that fits into no column."""
@@ -59,6 +64,10 @@ class JournalSection(History):
 
     def keep(self, event: Event) -> None:
         self._closed[event["run"], event["attempt"]] = event  # the last version counts
+
+    def forget(self) -> None:
+        """Release the events, whose rows the tables have."""
+        self._closed.clear()
 
     def table(self, which: int) -> Table:
         """Return the rows of the closed attempts, or of their interim results."""
@@ -163,24 +172,32 @@ def parquet(table: pa.Table, kinds: Mapping[str, str]) -> tuple[bytes, PartFile]
     return data, {"size": len(data), "crc": crc, "rows": table.num_rows, "kinds": {**kinds}}
 
 
-def _checked(folder: Folder, part: Part, which: int) -> bytes:
-    """Return the bytes of a part's file: Parquet's reader trusts them. Raises Damaged."""
+@contextmanager
+def _checked(folder: Folder, part: Part, which: int) -> Iterator[BinaryIO]:
+    """Open a part's file after its checksum: Parquet's reader trusts it. Raises Damaged, OSError.
+
+    The file is read in blocks, so that it is never in memory as a whole.
+    """
     about = part.files[which]
     assert about
-    try:
-        with folder.reader(part.names[which]) as file:
-            data = file.read(about["size"] + 1)
-    except OSError as error:
-        raise Damaged(str(error)) from None
-    if len(data) != about["size"] or zlib.crc32(data) != about["crc"]:
-        raise Damaged("its checksum is wrong")
-    return data
+    with folder.reader(part.names[which]) as file:
+        if os.fstat(file.fileno()).st_size != about["size"]:
+            raise Damaged("its size is wrong")
+        crc = 0
+        for _ in range(0, about["size"], BLOCK):
+            crc = zlib.crc32(file.read(BLOCK), crc)
+        if crc != about["crc"]:
+            raise Damaged("its checksum is wrong")
+        yield file
 
 
 def intact(journal: Journal, part: Part, which: int) -> bool:
+    if part.files[which] is None:
+        return True
     try:
-        return part.files[which] is None or bool(_checked(journal.folder, part, which))
-    except Damaged:
+        with _checked(journal.folder, part, which):
+            return True
+    except (OSError, Damaged):
         return False
 
 
@@ -217,9 +234,8 @@ def of_part(journal: Journal, part: Part, which: int = ATTEMPTS) -> Chunk:
 
         words = [name for name in names if kinds[name] == "str"]
         try:
-            source = pa.BufferReader(_checked(journal.folder, part, which))
-            file = pq.ParquetFile(source, read_dictionary=words)
-            rows = file.read([*names], use_threads=False)
+            with _checked(journal.folder, part, which) as file:
+                rows = pq.ParquetFile(file, read_dictionary=words).read([*names], use_threads=False)
             if rows.num_rows == about["rows"] and {*rows.column_names} == {*names}:
                 return rows
         except (OSError, ValueError, pa.ArrowException):
@@ -233,6 +249,7 @@ def of_section(section: JournalSection, which: int = ATTEMPTS) -> Chunk:
     """Return the rows of a section, including those of attempts that have not ended."""
     section.close(include_running=True)
     table, kinds = section.table(which)
+    section.forget()
     select = lambda names: table.select([*names])  # noqa: E731
     return Chunk(table.num_rows, kinds, select, section.repeated)
 

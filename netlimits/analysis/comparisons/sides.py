@@ -26,12 +26,18 @@ Key = tuple[str, ...]
 """A configuration's values as text, "" for a missing one."""
 
 
-def ok(side: pd.DataFrame) -> pd.DataFrame:
-    """Return the ok runs of a side; none if all failed."""
+def ok(side: pd.DataFrame, among: Sequence[str] | None) -> pd.DataFrame:
+    """Return the ok runs of a side that `factors` needs; none if all failed."""
     runs = attempts.last_attempts(side)
     if len(runs) and "status" in runs.columns and not (runs["status"] == "ok").any():
         return runs.iloc[:0]
-    return frames.usable(side)
+    return _telling(frames.usable(side), among)
+
+
+def _telling(side: pd.DataFrame, among: Sequence[str] | None) -> pd.DataFrame:
+    """Return one run of each configuration if the factors are known (`among`), or else all."""
+    known = among is not None and "config" in side.columns
+    return side.drop_duplicates("config") if known else side
 
 
 def factors(
@@ -58,10 +64,8 @@ def factors(
 
 
 def _joined(sides: Sequence[pd.DataFrame], among: Sequence[str] | None) -> pd.DataFrame:
-    """Join the sides; if the factors are known (`among`), with one run of each configuration."""
-    if among is not None:
-        sides = [s.drop_duplicates("config") if "config" in s.columns else s for s in sides]
-    return joining.stacked([side.drop(columns=["campaign"], errors="ignore") for side in sides])
+    told = [_telling(side, among) for side in sides]
+    return joining.stacked([side.drop(columns=["campaign"], errors="ignore") for side in told])
 
 
 def grid(
