@@ -186,7 +186,7 @@ def test_all_that_is_wrong_with_a_gate_is_told(compare, tmp_path: Path):
     places = ("2: gate.0.treshold", "2: gate.0.of", "3: gate.1.of", "3: gate.1.threshold", "4: ")
     for place in places:
         assert f"gate.yaml:{place}" in errors
-    assert "3: gate.1.of: is a duplicate key" in errors
+    assert "3: gate.1.of: is there twice" in errors
 
 
 @pytest.mark.parametrize(

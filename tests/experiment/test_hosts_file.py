@@ -91,7 +91,7 @@ def test_two_roles_may_share_a_machine(tmp_path):
         ),
         (
             "sender: {ssh: a}\nsender: {ssh: b}\nreceiver: {ssh: c}",
-            ":2: sender: is a duplicate key",
+            ":2: sender: is there twice",
         ),
     ],
 )
@@ -123,7 +123,7 @@ def test_a_role_of_several_machines_is_a_list(tmp_path):
     [
         (
             "snks: [{ssh: b}, {ssh: c}]\nsource: {ssh: a}",
-            "snks: no machine plays sinks; did you mean sinks?",
+            "snks: no role is called snks; did you mean sinks?",
         ),
         ("sinks: [{ssh: b}]\nsource: {ssh: a}", "add machine 2 to the list under sinks"),
         ("source: {ssh: a}\nsinks: [{ssh: b}, {shh: c}]", "hosts.yaml:2: sinks.1.shh"),
