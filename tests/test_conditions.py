@@ -121,6 +121,7 @@ def test_the_mails_three_series_are_there():
 DIVISOR = "sysctl.net.ipv4.tcp_tso_win_divisor"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TURIN)
 def test_both_scripts_lengths_counts_and_repetitions(name: str):
     experiment = seeded(name)

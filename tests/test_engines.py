@@ -48,6 +48,7 @@ def runs(tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["duckdb", "pandas"])
 def test_an_engine_says_what_the_table_says(runs, engine):
     frame = reader.open(runs).frame()

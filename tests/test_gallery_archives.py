@@ -66,6 +66,7 @@ def test_every_form_is_an_experiment_that_can_be_planned(gallery: ModuleType, sh
         load.load(TOP / "experiments" / f"{name}.yaml", pairs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_an_archive_is_small_and_of_nobodys_machine(name: str):
     files = [path for path in (KEPT / name).rglob("*") if path.is_file()]
@@ -140,6 +141,7 @@ def test_every_figure_is_drawn_from_what_is_kept_and_told(gallery: ModuleType):
         assert re.search(r"Same: .+\. Not the same: .+\.", told), name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["mtu-aggregate-capped", "latency-under-load"])
 def test_charts_have_room(name: str, tmp_path: Path):
     """A layout that does not fit is a warning of matplotlib's, and so an error here."""

@@ -9,7 +9,7 @@ import pkgutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -125,16 +125,17 @@ def modules() -> dict[str, Path]:
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All of a file's syntax tree; the first is the module."""
+    return tuple(ast.walk(ast.parse(path.read_text("utf-8"))))
 
 
-def ours(tree: ast.AST) -> Iterator[tuple[str, int]]:
+def ours(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
     """The modules of ours that some code imports, wherever the import stands, with its line.
 
     `if TYPE_CHECKING:` counts in here too.
     """
-    for node in ast.walk(tree):
+    for node in nodes:
         if (
             isinstance(node, ast.ImportFrom)
             and (node.module or "").partition(".")[0] == "netlimits"
@@ -145,9 +146,14 @@ def ours(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 yield full if full in modules() else base, node.lineno
 
 
+@cache
+def imports_of(path: Path) -> list[tuple[str, int]]:
+    return list(ours(nodes(path)))
+
+
 def test_no_imports_form_a_cycle_between_modules():
     """Within packages as between them, imports for typing included."""
-    below = {name: {module for module, _ in ours(parsed(p))} for name, p in modules().items()}
+    below = {name: {module for module, _ in imports_of(p)} for name, p in modules().items()}
     # a package's registry imports its members, and they what the package keeps for them
     imports = {
         name: {m for m in targets if m and m != name and not m.startswith(f"{name}.")}
@@ -164,7 +170,7 @@ def test_no_imports_form_a_cycle_between_a_package_and_the_modules_beside_it():
         imports: dict[str, set[str]] = {unit: set() for unit in child.values()}
         for name in inside:
             below = {
-                child[module] for module, _ in ours(parsed(modules()[name])) if module in inside
+                child[module] for module, _ in imports_of(modules()[name]) if module in inside
             }
             imports[child[name]] |= below - {child[name]}
         assert layers.order(imports), package
@@ -176,9 +182,9 @@ def test_no_function_imports_a_module_of_ours_except_in_cli():
         f"{name}:{line} {module}"
         for name, path in modules().items()
         if name.partition(".")[0] != "cli"
-        for function in ast.walk(parsed(path))
+        for function in nodes(path)
         if isinstance(function, ast.FunctionDef)
-        for module, line in ours(function)
+        for module, line in ours(ast.walk(function))
     ]
     assert not deferred, deferred
 
@@ -189,7 +195,7 @@ def test_no_command_imports_another():
     wrong = [
         f"{name}:{line} {module}"
         for name, path in modules().items()
-        for module, line in ours(parsed(path))
+        for module, line in imports_of(path)
         if name.partition(".")[0] == "cli"
         and any(f"{module}.".startswith(f"{each}.") for each in commands)
         and not any(
@@ -253,7 +259,7 @@ def test_only_the_command_line_prints_or_exits():
         f"{name}:{node.lineno}"
         for name, path in modules().items()
         if not name.startswith("cli")
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name | ast.Attribute)
         and ast.unparse(node.func) in ("print", "sys.exit", "exit", "quit")
@@ -264,7 +270,7 @@ def test_only_the_command_line_prints_or_exits():
 def test_one_class_name_exists_once():
     homes: dict[str, list[str]] = {}
     for name, path in modules().items():
-        for node in parsed(path).body:
+        for node in nodes(path)[0].body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(name)
     twice = {name: where for name, where in homes.items() if len(where) > 1}
@@ -275,10 +281,10 @@ NO_NAMES = {"found", "said", "asked", "made", "one", "there", "came"}
 """They name nothing: a noun says what it is (the state, the answer, the specification)."""
 
 
-def bound(tree: ast.AST) -> set[tuple[str, int]]:
+def bound(nodes: Iterable[ast.AST]) -> set[tuple[str, int]]:
     """The names that a file binds, with their lines."""
     names = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add((node.id, node.lineno))
         elif isinstance(node, ast.arg):
@@ -288,11 +294,11 @@ def bound(tree: ast.AST) -> set[tuple[str, int]]:
     return names
 
 
-def renamed(tree: ast.AST) -> set[tuple[str, int]]:
+def renamed(nodes: Iterable[ast.AST]) -> set[tuple[str, int]]:
     """The modules of the package that a file imports under another name, with their lines."""
     return {
         (f"{node.module}.{alias.name}", node.lineno)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ImportFrom) and node.level == 0
         for alias in node.names
         if alias.asname and f"{node.module}.{alias.name}".removeprefix("netlimits.") in modules()
@@ -304,15 +310,15 @@ def test_what_names_nothing_and_what_renames_is_seen():
         "from netlimits.evidence import facts as read, cpu\nfrom netlimits.metrics import metric as m\n"
         "def f(said): found = 1\n"
     )
-    assert {name for name, _ in bound(tree)} & NO_NAMES == {"said", "found"}
-    assert renamed(tree) == {("netlimits.evidence.facts", 1)}
+    assert {name for name, _ in bound(ast.walk(tree))} & NO_NAMES == {"said", "found"}
+    assert renamed(ast.walk(tree)) == {("netlimits.evidence.facts", 1)}
 
 
 def test_names_are_nouns_and_modules_keep_theirs():
     files = [*PACKAGE.rglob("*.py"), *Path(__file__).parent.rglob("*.py")]
     wrong = []
     for file in files:
-        tree = ast.parse(file.read_text("utf-8"))
+        tree = nodes(file)
         wrong += [f"{file}:{line} {name}" for name, line in bound(tree) if name in NO_NAMES]
         wrong += [f"{file}:{line} {name} under another name" for name, line in renamed(tree)]
     assert not wrong, wrong

@@ -114,6 +114,7 @@ def test_every_folder_of_tests_has_its_package():
     assert not BESIDE.keys() - folders, "BESIDE names what is not there"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("file", FILES)
 def test_every_file_of_tests_has_its_module_or_says_what_it_tests(file):
     way = file in WAYS or file.removesuffix("_lab") in WAYS

@@ -73,6 +73,7 @@ SCRIPTS = {
 """Where a script is no constant, and why that is right."""
 
 
+@pytest.mark.long
 def test_scripts_are_constants():
     """After `sh -c` stands a text or a constant of the module, never something put together."""
     modules = set()
@@ -98,6 +99,7 @@ def test_guards_scripts_are_constants():
     assert all(re.fullmatch(r"scripts\.[A-Z]+", name) for name in scripts)
 
 
+@pytest.mark.long
 def test_nothing_runs_text():
     """No shell=True, eval, exec, pickle or PyYAML's own constructors anywhere in the package."""
     forbidden = {
@@ -118,6 +120,7 @@ def test_nothing_runs_text():
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=4))
 def test_each_word_reaches_the_program_as_it_is(words: list[str]):
@@ -130,6 +133,7 @@ def test_each_word_reaches_the_program_as_it_is(words: list[str]):
     assert json.loads(ran.stdout) == words
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=3))
 def test_parallel_streams_quote_every_word(words: list[str]):
@@ -142,6 +146,7 @@ def test_parallel_streams_quote_every_word(words: list[str]):
     assert [json.loads(line) for line in printed] == [words, words]
 
 
+@pytest.mark.long
 @settings(max_examples=15, deadline=None)
 @given(st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=3))
 def test_commands_in_turn_quote_every_word(words: list[str]):
@@ -153,6 +158,7 @@ def test_commands_in_turn_quote_every_word(words: list[str]):
     assert [json.loads(line) for line in printed] == [words, words]
 
 
+@pytest.mark.long
 @settings(max_examples=15, deadline=None)
 @given(st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=3))
 def test_bulk_streams_quote_every_word(words: list[str]):

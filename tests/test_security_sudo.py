@@ -292,6 +292,7 @@ sh -c id
 netserver -D""".splitlines()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", REFUSED)
 def test_nothing_else_is_allowed(line: str):
     assert not allowed(tuple(shlex.split(line)))

@@ -63,6 +63,7 @@ def test_the_matrix_counts_and_marks_what_is_right():
     assert undetermined.startswith("undetermined: 1 of 3, 33.3 %")
 
 
+@pytest.mark.long
 def test_a_threshold_that_is_too_high_is_seen():
     runs = [
         labelled("path-cap", local_rtt_us=200.0 * times, throughput_mbps=400.0)

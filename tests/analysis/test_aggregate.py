@@ -43,6 +43,7 @@ def test_two_streams_that_do_not_coincide() -> None:
     assert by_second["end_s"].tolist() == pytest.approx([1, 2, 2.5])
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), lengths), min_size=1, max_size=5), st.floats(0.1, 3))
 def test_no_data_is_made_or_lost_within_the_window(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ LABELS = st.one_of(st.none(), st.integers(0, 3), st.sampled_from(["", "0", "tcp"
 RUNS = st.lists(st.tuples(LABELS, st.integers(-2, 40_000), st.floats(0, 2)), min_size=1)
 
 
+@pytest.mark.long
 @given(RUNS, st.booleans())
 def test_a_cell_has_the_rows_that_have_its_values(runs, coded):
     frame = pd.DataFrame(runs, columns=["label", "number", "share"])

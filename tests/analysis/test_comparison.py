@@ -35,12 +35,14 @@ def verdicts(loss: float) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_of_fifty_comparisons_of_the_same_at_most_three_say_that_something_changed():
     told = verdicts(0)
     assert sum(verdict == "differ" for verdict in told) <= 3
     assert told.count("same") >= 35, "ten runs of 2 % tell 3 % mostly"
 
 
+@pytest.mark.long
 def test_of_fifty_true_losses_of_5_percent_at_least_48_are_seen():
     assert verdicts(0.05).count("differ") >= 48
 
@@ -70,6 +72,7 @@ def test_an_unclear_ratio_says_how_many_runs_would_tell():
     assert widths[0] <= np.log1p(0.004) < widths[1]
 
 
+@pytest.mark.long
 def test_two_blocks_do_not_overstate_what_it_takes():
     """Student's t of two is 12.7: by the width alone they would ask for fifty times the blocks."""
     chance = np.random.default_rng(5)
@@ -265,6 +268,7 @@ def in_sessions(chance: np.random.Generator, count: int, mbps: float = 900.0) ->
     return pd.concat(parts, ignore_index=True)
 
 
+@pytest.mark.long
 def test_two_sessions_that_differ_are_neither_better_nor_worse():
     chance = np.random.default_rng(31)
     tables = [
@@ -276,6 +280,7 @@ def test_two_sessions_that_differ_are_neither_better_nor_worse():
     assert any("better or worse from one session a side" in n for n in tables[0].attrs["notes"])
 
 
+@pytest.mark.long
 def test_a_bound_on_sessions_tells_what_lies_beyond_it():
     chance = np.random.default_rng(32)
     before, after = runs(chance, 900), runs(chance, 900 * 0.85)
@@ -299,6 +304,7 @@ def test_a_bound_on_sessions_tells_what_lies_beyond_it():
         compare(before, after, "throughput", sessions_differ_by=0)
 
 
+@pytest.mark.long
 def test_several_sessions_are_the_unit():
     """Student's t of four against one of their means, and Welch's of four and three."""
     chance = np.random.default_rng(33)
@@ -326,6 +332,7 @@ def test_several_sessions_are_the_unit():
 # -- survivors ------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_where_slow_runs_time_out_on_one_side_alone_nothing_is_better():
     chance = np.random.default_rng(34)
 

@@ -32,6 +32,7 @@ def test_an_attempt_that_came_to_nothing_takes_no_outcome_s_place() -> None:
     assert last_attempts(frame)["status"].tolist() == ["failed", "ok", "interrupted"]
 
 
+@pytest.mark.long
 @given(
     st.lists(
         st.tuples(st.integers(1, 5), st.integers(1, 3), st.sampled_from(["ok", "interrupted"])),

@@ -57,6 +57,7 @@ def told(draw: Callable[[int], np.ndarray], n: int) -> float:
     return float(np.mean([intervals.of_several_kinds(draw(n)) for _ in range(1500)]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [6, 7, 8, 10, 14, 20, 40])
 def test_runs_of_one_kind_seldom_look_like_several(n):
     draw = np.random.default_rng(n)

@@ -57,6 +57,7 @@ def test_fewer_than_six_blocks_name_nothing():
     assert (mesh.links(few, "throughput")["p"] == 1).all()
 
 
+@pytest.mark.long
 def test_a_host_that_is_noisier_than_others_is_no_outlier():
     """The median deviation is the quiet hosts': by it a noisy one's links stood out in most meshes."""
     chance = np.random.default_rng(3)

@@ -43,6 +43,7 @@ def test_the_two_sizes_mean_what_they_say() -> None:
     assert 1000 / at == pytest.approx(0.9)
 
 
+@pytest.mark.long
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     intervals = [regimes(runs(1400, 0.26, 0.02, seed)).bytes_from_interval for seed in range(100)]
     hits = sum(low <= 1400 / 0.26 <= high for low, high in intervals)

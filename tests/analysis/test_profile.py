@@ -85,6 +85,7 @@ def test_differences_name_the_categories_that_changed():
     assert change.iloc[0]["low"] > 0
 
 
+@pytest.mark.long
 def test_intervals_cover_what_was_drawn():
     draw, inside = np.random.default_rng(1), 0
     for _ in range(30):

@@ -87,6 +87,7 @@ def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(relations, "FEW", request.param)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("few")
 def test_a_summary() -> None:
     frame, names = runs(), ["throughput", "remote_sd", "local_send_throughput"]
@@ -97,6 +98,7 @@ def test_a_summary() -> None:
         assert sentence in notes, sentence
 
 
+@pytest.mark.long
 def test_percentiles_and_spread() -> None:
     frame = runs()
     keys = ["transport", "send_size"]
@@ -110,6 +112,7 @@ def test_percentiles_and_spread() -> None:
     same(whole, spread(of(frame), "throughput", "send_size", **pooled))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [(), ("throughput",)])
 def test_a_comparison(names: tuple[str, ...]) -> None:
     before, after = runs(), runs(480, seed=2)
@@ -132,6 +135,7 @@ def test_a_duet() -> None:
     same(whole, duet(of(frame), "throughput"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "ask",
     [

@@ -53,6 +53,7 @@ def test_a_file_without_one_looks_as_ever():
     assert spreadsheets.to_csv(frame) == "run,status,missing\n1,ok,\n"
 
 
+@pytest.mark.long
 @given(
     st.lists(
         st.sampled_from([*FORMULAS, "'=1", "''@x", "'", "x", "it's", "a; '=1", "\t\t=1", "\r\n-1"]),

@@ -216,6 +216,7 @@ def test_offloaded_packets_become_segments_with_mss():
         captured("rr-tso", mss=0)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(
     isn=st.integers(0, 2**32 - 1) | st.integers(2**32 - NEAR, 2**32 - 1),

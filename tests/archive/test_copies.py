@@ -82,6 +82,7 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(["run", "attempt"], ignore_index=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attempts", [4096, 5])
 def test_what_is_read_is_what_the_campaign_tells(place, attempts, monkeypatch):
     monkeypatch.setattr(copies, "ATTEMPTS", attempts)
@@ -135,6 +136,7 @@ def test_what_is_written_again_takes_the_place_of_all_that_was_there(tmp_path, p
         assert file.read() == b"another's"
 
 
+@pytest.mark.long
 def test_what_shards_left_is_there_until_all_is_written(place, tmp_path):
     campaign, folder = nl.open(EXAMPLE), RunsCopy.at(place)
     folder.claim(campaign)
@@ -195,6 +197,7 @@ def test_a_place_that_was_looked_at_is_free_for_whoever_comes(place):
     RunsCopy.at(place).write(nl.open(EXAMPLE))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cut", range(4))
 def test_a_copy_that_is_cut_off_is_told_and_has_no_run_twice(place, cut, monkeypatch):
     folder = RunsCopy.at(place)

@@ -262,6 +262,7 @@ def test_every_setting_s_states_are_held_to_its_rules():
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("setting", "state", "why"), BAD)
 def test_what_may_not_be_set_is_not_put_back(folder, hosts_file, setting, state, why):
     plant(folder, setting=setting, state=state)
@@ -308,6 +309,7 @@ settings:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["resume", "extend"])
 @pytest.mark.parametrize("side", ["alone", "first", "second"])
 @pytest.mark.parametrize("what", ["switch", "program", "server_program"])
@@ -332,6 +334,7 @@ def test_no_command_of_somebody_elses_experiment_runs(tmp_path, command, side, w
     assert "nowhere" not in complaint(done), "no host was asked"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [{"sides": ["a", "a"]}, {"sides": ["a"]}, {"sides": ["a b", "c"]}, {"roles": {"sender": "x"}},

@@ -188,6 +188,7 @@ def test_results_are_believed_by_checksum(out, monkeypatch):
     pd.testing.assert_frame_equal(kept, fresh(out))
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_bit_flips_in_what_was_made_change_no_table(tmp_path_factory, whole, data):
@@ -327,6 +328,7 @@ def test_raw_output_without_a_host_is_one_line(out):
     assert str(done.exception).endswith("raw/000001-1.jsonl: cannot be read: it is damaged")
 
 
+@pytest.mark.long
 def test_a_parquet_file_that_is_none_is_refused_on_one_line(tmp_path, capsys):
     from netlimits.cli import main
 

@@ -66,6 +66,7 @@ def test_no_frame_is_larger_than_it_may_be(tmp_path, monkeypatch):
     assert all(read.read(attempt) == data for attempt, data in large.items())
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(place=st.integers(0), bit=st.integers(0, 7), cut=st.none() | st.integers(0))
 def test_a_pack_that_was_changed_anywhere_never_tells_another_text(

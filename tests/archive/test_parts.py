@@ -121,6 +121,7 @@ def test_coded_text_is_the_same_text(out):
     assert coded.attrs == frame.attrs
 
 
+@pytest.mark.long
 def test_tables_and_charts_of_coded_text_are_those_of_text(out, tmp_path, monkeypatch):
     """A failed run, one that was tried twice, and a status that no run is left with."""
     ways = [["table", "--of", "throughput"], ["table", "--of", "throughput", "--format", "json"]]
@@ -289,6 +290,7 @@ def test_parts_cut_or_flipped_anywhere_change_no_table(tmp_path_factory, whole, 
     shutil.rmtree(folder)
 
 
+@pytest.mark.long
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_a_kill_at_any_byte_of_the_journal_and_of_the_parts_is_gone_on_from(
@@ -447,6 +449,7 @@ def test_a_journal_damaged_meanwhile_is_for_its_readers_to_tell(out):
         reader.open(out).frame()
 
 
+@pytest.mark.long
 def test_commands_on_a_campaign_with_parts(out):
     for command in (["status"], ["table"], ["export"], ["figures", "--out", str(out / "f")]):
         ran = CliRunner().invoke(group, [command[0], str(out), *command[1:]])
@@ -466,6 +469,7 @@ def with_raw_output(out: Path) -> Campaign:
     return reader.open(out)
 
 
+@pytest.mark.long
 def test_raw_output_of_a_campaign_with_parts_is_read_again_as_without(tmp_path, monkeypatch):
     campaign = with_raw_output(tmp_path / "out")
     out = campaign.path
@@ -540,6 +544,7 @@ def test_an_attempt_that_was_parsed_again_is_in_one_piece(tmp_path):
     assert len(pieces) == len(campaign.frame())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [

@@ -90,6 +90,7 @@ def test_within_paramiko_it_ends_as_soon_as_it_is_out_of_it():
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.long
 def test_what_never_comes_out_of_it_ends_all_the_same():
     events: list[str] = []
     began = time.monotonic()

@@ -177,6 +177,7 @@ def test_streams_that_never_ran_together_are_invalid():
     assert caught.value.status == "invalid"
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(
     st.lists(

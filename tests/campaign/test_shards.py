@@ -41,6 +41,7 @@ def machines_of(hosts: int, racks: int = 0) -> dict[str, Machine]:
     }
 
 
+@pytest.mark.long
 @given(
     hosts=st.integers(4, 15),
     at_once=st.integers(1, 6),

@@ -66,6 +66,7 @@ def at_the_same_time(*acts: Callable[[], object]) -> None:
         raise errors[0]
 
 
+@pytest.mark.long
 def test_a_mesh_is_measured_and_restored_and_no_run_has_the_output_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

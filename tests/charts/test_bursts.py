@@ -67,6 +67,7 @@ def test_histogram_counts_every_burst(of, unit):
     assert unit in axes.get_xlabel()
 
 
+@pytest.mark.long
 def test_the_same_trace_is_the_same_file(tmp_path):
     packets = trace(published.path(NAMES[0]))
     for kind in ("png", "svg"):

@@ -48,6 +48,7 @@ DRAWN: dict[str, Callable[[], charts.Chart]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_panel_has_units_and_room(name: str, tmp_path: Path) -> None:
     with warnings.catch_warnings():

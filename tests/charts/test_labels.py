@@ -145,6 +145,7 @@ def test_labels_of_the_published_charts_stand_at_their_curves_ends() -> None:
         assert not figure.artists or not misplaced(figure), name  # leaders of labels at ends
 
 
+@pytest.mark.long
 def test_names_of_limits_stand_above_all_bars() -> None:
     results = opened(GALLERY / "mtu-aggregate-capped")
     (entry,) = (e for e in entries.charts(results.report, {}, results.frame))

@@ -67,6 +67,7 @@ def texts(figure: charts.Chart) -> list[str]:
     return [*of_axes, *labels, *(text.get_text() for text in figure.texts)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", DRAWN)
 def test_each_point_or_bar_has_its_letter_and_a_key_beneath(kind):
     figure = DRAWN[kind](runs())
@@ -110,6 +111,7 @@ def test_a_line_says_where_nothing_is_known_and_the_key_has_room():
     assert box.x1 <= figure.bbox.x1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", DRAWN)
 def test_where_all_had_one_limit_it_is_said_once(kind):
     figure = DRAWN[kind](runs().assign(limited_by="link"))
@@ -117,6 +119,7 @@ def test_where_all_had_one_limit_it_is_said_once(kind):
     assert not [text for text in texts(figure) if text in ("a", "?") or text.endswith("(a)")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", DRAWN)
 def test_without_verdicts_nothing_is_drawn(kind):
     figure = DRAWN[kind](runs().drop(columns="limited_by"))

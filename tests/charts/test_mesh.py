@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from netlimits import charts
 from netlimits.experiment.mesh.pairs import mesh
@@ -39,6 +40,7 @@ def test_each_pair_is_a_cell_at_its_sender_and_receiver():
     assert "outliers: hosts-4 as receiver" in texts(chart).replace("\n", " ")
 
 
+@pytest.mark.long
 def test_an_outlier_of_the_hosts_has_a_ring():
     chart = charts.mesh_hosts(frame(slow="hosts-4"))
     rings = [line for line in chart.axes[0].lines if line.get_markerfacecolor() == "none"]

@@ -34,6 +34,7 @@ def check(capsys, *argv: str) -> tuple[int, str, str]:
     return end.value.code or 0, output.out, output.err
 
 
+@pytest.mark.long
 def test_a_machine_that_will_do(capsys, here):
     status, out, _ = check(capsys, "--local", "--json")
     report = json.loads(out)
@@ -50,6 +51,7 @@ def test_a_machine_that_will_do(capsys, here):
     assert [path.name for path in here.iterdir()] == ["small.yaml"], "nothing is left behind"
 
 
+@pytest.mark.long
 def test_what_would_fail_stands_first_with_status_1(capsys, here):
     (here / "small.yaml").write_text(TEXT.replace("port: 5317", "port: 5317, protocol: udp"))
     status, out, err = check(capsys, "--local")

@@ -65,6 +65,7 @@ def test_a_campaign_against_itself_is_no_worse(compare):
     assert "from one session a side" in told.output
 
 
+@pytest.mark.long
 def test_a_metric_of_interim_results_is_one_to_compare(compare):
     """`table` knew it, and neither `compare` nor the charts of runs."""
     done = compare(GALLERY / "mtu-aggregate", GALLERY / "mtu-aggregate", "--of", "highest_average")
@@ -76,6 +77,7 @@ BOUND = ("--sessions-differ-by", "10%")
 OF = ("--of", "throughput")
 
 
+@pytest.mark.long
 def test_two_sessions_that_differ_for_the_worse_end_with_5(compare, slower: Path, tmp_path: Path):
     told = compare(BEFORE, slower, "--of", "throughput")
     assert told.exit_code == 5
@@ -94,6 +96,7 @@ def test_two_sessions_that_differ_for_the_worse_end_with_5(compare, slower: Path
     assert compare(BEFORE, slower, *OF, "--gate", gate, *BOUND).exit_code == 4
 
 
+@pytest.mark.long
 def test_sessions_of_the_baseline_tell_how_much_sessions_differ(compare, tmp_path: Path):
     sizes = tmp_path / "quickstart.yaml"
     sizes.write_text(QUICK.read_text())
@@ -130,6 +133,7 @@ def test_strict_ends_with_5_where_something_is_unclear(compare):
     assert compare(BEFORE, BEFORE, *OF, "--threshold", "0.1%", "--strict").exit_code == 5
 
 
+@pytest.mark.long
 def test_strict_of_a_gate_is_about_the_gates_own_conditions(compare, tmp_path: Path):
     """What a gate does not name, or is narrow enough for its threshold, is none of its business."""
     many = GALLERY / "cpu-stress"  # many runs, so its intervals are narrow
@@ -165,6 +169,7 @@ gate:
 """
 
 
+@pytest.mark.long
 def test_a_gate_fails_by_name(compare, slower: Path, tmp_path: Path):
     gate = tmp_path / "gate.yaml"
     gate.write_text(GATE)
@@ -189,6 +194,7 @@ def test_all_that_is_wrong_with_a_gate_is_told(compare, tmp_path: Path):
     assert "3: gate.1.of: is there twice" in errors
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -248,6 +254,7 @@ def broken(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_what_failed_ends_with_4_and_a_gate_that_covers_it_fails(compare, broken, tmp_path):
     told = compare(BEFORE, broken, "--of", "throughput")
     assert told.exit_code == 4
@@ -351,6 +358,7 @@ def test_the_second_sides_file_is_held_to_what_it_was(duet: Path):
 # -- the page -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_page_of_a_duet_and_of_two_campaigns(compare, duet: Path, slower: Path, tmp_path: Path):
     told = compare(duet, "--of", "throughput", "--report")
     assert told.output.splitlines()[-1] == str(duet / "comparison.html")
@@ -368,6 +376,7 @@ def test_a_page_of_a_duet_and_of_two_campaigns(compare, duet: Path, slower: Path
     assert "two sessions" in page
 
 
+@pytest.mark.long
 def test_a_gate_as_junit_has_a_case_for_each_condition_and_row(
     compare, slower: Path, tmp_path: Path
 ):

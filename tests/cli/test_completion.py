@@ -26,6 +26,7 @@ def completed(words: str) -> list[str]:
     return [line.removeprefix("plain,") for line in ran.stdout.splitlines()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "completions"),
     [

@@ -26,6 +26,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return complete(tmp_path_factory.mktemp("other") / "results", QUICKSTART, None).path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("error", [InputError("no"), SystemExit(1), KeyboardInterrupt(), None])
 def test_runs_are_left_there_however_a_command_ends(tmp_path, capsys, error, as_json):

@@ -61,6 +61,7 @@ def test_a_run_that_is_not_there_or_not_ok_is_named(tmp_path):
         names(folder, "--chart", "aggregate", "--run", 1)
 
 
+@pytest.mark.long
 def test_a_chart_of_all_runs_is_one_figure(tmp_path):
     folder = recorded(tmp_path / "out").path
     assert names(folder, "--chart", "first_bursts", "--series", "mtu") == ["first_bursts.svg"]

@@ -74,6 +74,7 @@ def test_without_a_change_or_for_the_better_it_ends_with_0(path: Path, capsys):
     assert "better" in out
 
 
+@pytest.mark.long
 def test_folders_are_put_in_order_of_time(tmp_path: Path, capsys):
     file = tmp_path / "quickstart.yaml"
     file.write_text(QUICK.read_text())

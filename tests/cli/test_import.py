@@ -83,6 +83,7 @@ def test_the_folder_is_of_the_kind_that_run_makes(imported: Path):
     assert cell["value"].item() == pytest.approx(by_hand["netperf_local_sd_us_per_kib"].mean())
 
 
+@pytest.mark.long
 def test_table_figures_status_and_parse_work_on_it(
     imported: Path, capsys: pytest.CaptureFixture[str]
 ):

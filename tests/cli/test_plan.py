@@ -190,6 +190,7 @@ def test_what_a_file_says_cannot_drive_the_terminal(tmp_path: Path):
     assert "\\u001b[2J" in done.output
 
 
+@pytest.mark.long
 def test_schema_is_printed_for_editors():
     done = CliRunner().invoke(schema)
     document = json.loads(done.output)
@@ -263,6 +264,7 @@ def test_of_an_unknown_key_nothing_is_said_that_follows_from_it(tmp_path, capsys
     assert second == f"{path}:4: bulk.stream: is an unknown key; did you mean streams?"
 
 
+@pytest.mark.long
 def test_every_shipped_experiment_plans_without_a_complaint():
     for path in sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml")):
         done = CliRunner().invoke(plan, [str(path), "--rows", "0"])

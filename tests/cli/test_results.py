@@ -94,6 +94,7 @@ def test_a_file_is_written_and_named(results: Path) -> None:
         call(table, results, "--out", results / "no" / "t.txt")
 
 
+@pytest.mark.long
 def test_the_charts_that_the_experiment_names_are_drawn_and_named(results: Path) -> None:
     printed = call(figures, results).output.split()
     expected = [
@@ -169,6 +170,7 @@ def test_words_in_disturbed_pct_are_no_share(tmp_path: Path) -> None:
     assert call(explain, path).exit_code == 0
 
 
+@pytest.mark.long
 def test_what_is_loaded_is_gone_through_by_nobody(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("size,throughput_mbps\n1,9\n1,11\n")

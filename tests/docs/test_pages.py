@@ -103,6 +103,7 @@ def test_what_commands_need_is_to_be_seen(site: Path) -> None:
     assert "<!-- needs" not in html
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", FREE, ids=str)
 def test_a_command_runs_as_it_stands(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -115,6 +116,7 @@ def test_a_command_runs_as_it_stands(
     assert done.output.strip()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", [file for _, file in FILES if file.endswith(".py")])
 def test_a_script_runs_as_it_stands(
     script: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -184,6 +186,7 @@ def _texts() -> list[str]:
     return texts
 
 
+@pytest.mark.long
 def test_each_message_under_troubleshooting_is_one_that_is_printed() -> None:
     page = (docs_pages.DOCS / "troubleshooting.md").read_text("utf-8")
     headings = re.findall(r"^### `(.+)`$", page, re.MULTILINE)

@@ -138,6 +138,7 @@ def test_a_run_that_hangs_is_no_reason_for_all_others_to_wait():
     assert max(others) < 38, "14 hosts have 13 partners but those two, twice"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("count", "racks", "share"), [(16, 4, 0.98), (24, 6, 0.97), (24, 3, 0.91), (20, 5, 0.95)]
 )
@@ -283,6 +284,7 @@ def ring(count, blocks):
     return [Job((f"h{n}", f"h{(n + 1) % count}"), 1.0) for _ in range(blocks) for n in range(count)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slow", ["", "h1"])
 @pytest.mark.parametrize(
     "jobs",

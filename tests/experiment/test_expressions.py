@@ -181,6 +181,7 @@ _CONDITION = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(_SUM | _CONDITION, st.integers(-9, 9), st.floats(-9, 9))
 def test_safe_expressions_mean_what_they_mean_in_python(text: str, a: int, b: float):
     names = {"a": a, "b": b, "ceil": math.ceil, "floor": math.floor}

@@ -416,6 +416,7 @@ _DATA = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(
     st.dictionaries(
         st.sampled_from(

@@ -373,6 +373,7 @@ def test_every_configuration_is_held_against_its_tool():
         plan.Plan(load.parse(text, "t.yaml")).seconds()
 
 
+@pytest.mark.long
 def test_a_large_plan_is_a_stream():
     """Peak memory of a plan of 200,000 configurations and as many runs, in its own process."""
     script = """
@@ -491,6 +492,7 @@ def test_the_time_counts_each_configuration_as_often_as_it_runs():
     assert plan.Plan(experiment).seconds() == pytest.approx(19 + 10 * plan.OVERHEAD)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", ["blocked", "shuffled", "listed"])
 @given(st.integers(1, 4), st.lists(st.integers(1, 3), max_size=3))
 def test_what_is_added_comes_after_all_and_is_ordered_by_the_same_rule(order, replicates, added):

@@ -24,6 +24,7 @@ def test_there_are_experiments():
     assert EXPERIMENTS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_every_experiment_fits_the_schema_that_editors_get(path: Path, validator: Any):
     validator.validate(document.load(path).data)

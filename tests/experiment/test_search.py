@@ -40,6 +40,7 @@ def result(sought_for: Search, holds) -> tuple[Bounds, int]:
     return step, len(trials)
 
 
+@pytest.mark.long
 @settings(max_examples=10, deadline=None)
 @given(cap=st.floats(2e6, 9e9), decides=st.sampled_from([1, 3]))
 def test_a_limit_is_found_in_fewer_trials_than_bisection(cap, decides):

@@ -112,6 +112,7 @@ def test_a_run_that_failed_is_told_and_has_no_figure(tmp_path: Path) -> None:
 TEXT = st.text(min_size=1, max_size=20)
 
 
+@pytest.mark.long
 @given(st.lists(TEXT, min_size=1, max_size=4), TEXT, TEXT.filter(lambda name: name not in IDENTITY))
 def test_any_text_is_one_label_of_one_run(values: list[str], name: str, factor: str) -> None:
     if factor in {m.column for m in METRICS}:

@@ -116,6 +116,7 @@ def test_a_script_costs_no_shell_of_its_own_unless_it_speaks_of_itself():
     assert lines.count("sh -c") == 2
 
 
+@pytest.mark.long
 def test_root_needs_no_round_trip_of_its_own_where_the_login_is_root():
     both = [Command(("id",), sudo=True), sh("true")]
     assert in_turn.fits(both, root=True)

@@ -340,6 +340,7 @@ def test_a_closed_host_says_so_and_closes_twice(host):
         host.run(Command(("true",)))
 
 
+@pytest.mark.long
 def test_closing_leaves_no_shell_and_no_warning():
     program = (
         "from netlimits.hosts.local import local_host; from netlimits.model import Command\n"

@@ -70,6 +70,7 @@ def test_a_server_that_is_not_there_is_seen(host):
     assert "no-such-server" in completed.stderr
 
 
+@pytest.mark.long
 def test_a_talkative_server_never_waits_for_us(host, tmp_path, ps):
     file = tmp_path / "wrote"
     program = f"yes | head -c {2 * OUTPUT_LIMIT}; echo all > {file}; sleep 314.125"

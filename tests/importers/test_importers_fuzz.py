@@ -59,6 +59,7 @@ def test_real_lines_in_any_order(lines: list[str], torn: bool):
     checked(text.encode(), COLUMNS)
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(TEXTS), st.data())
 def test_real_files_cut_doubled_and_changed(text: str, data: st.DataObject):
@@ -78,6 +79,7 @@ ANYTHING: Any = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from([t for t in TEXTS if t.startswith("{") and t.count('"start"') < 40]), st.data()

@@ -42,6 +42,7 @@ def printed(capsys, *words) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_report_of_verdicts_is_a_table_and_a_column(folder, capsys):
     out = printed(capsys, "table", folder)
     assert "Verdict" in out

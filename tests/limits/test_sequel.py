@@ -169,6 +169,7 @@ def test_what_no_setting_can_change_is_by_hand(what, of, why):
     assert why in CHANGES[what](of, 2)
 
 
+@pytest.mark.long
 def test_only_configurations_that_are_chosen_are_put_to_the_proof(tmp_path, capsys):
     path = tmp_path / "next.yaml"
     words = ("--config", "tso=off", "--config", "tool=iperf3", "--config", "send_size=1000")
@@ -247,6 +248,7 @@ def campaign(figures, **others) -> pd.DataFrame:
 FULL = TCP | CAPPED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("others", "limit", "state"),
     [

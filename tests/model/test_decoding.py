@@ -139,6 +139,7 @@ for _ in range(1500):
 """
 
 
+@pytest.mark.long
 def test_threads_that_read_a_type_for_the_first_time_do_not_end_the_process():
     """msgspec looks at a type when it first meets it; two threads at once ended by SIGSEGV."""
     ran = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, timeout=LONG)

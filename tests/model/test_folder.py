@@ -85,6 +85,7 @@ def call(command: tuple[str, ...], folder: Path) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strange", STRANGE)
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_none(out, tmp_path, name, strange: Callable[[Path, Path], None]):
@@ -101,6 +102,7 @@ def test_a_file_that_is_none(out, tmp_path, name, strange: Callable[[Path, Path]
     assert (before.st_mode, before.st_mtime_ns) == (after.st_mode, after.st_mtime_ns)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["raw", "figures", "hosts"])
 def test_a_folder_that_is_a_link(out, tmp_path, name):
     target = tmp_path / "target"
@@ -172,6 +174,7 @@ def test_importing_the_kernel_s_log_does_not_wait(tmp_path):
     assert isinstance(CliRunner().invoke(group, ["plan", "/proc/kmsg"]).exception, NetlimitsError)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["experiment.yaml", "plan.csv", "campaign.json", "results.parquet"]
 )

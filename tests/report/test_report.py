@@ -61,6 +61,7 @@ def test_the_report_of_a_duet_begins_with_what_its_sides_differ_by(tmp_path: Pat
     assert told.index(first) < told.index("What limited the runs: ")
 
 
+@pytest.mark.long
 def test_the_answer_comes_before_the_evidence(example: Path) -> None:
     told = text_of((example / "report.html").read_text())
     assert "netlimits compare" not in told, "which is for duets"

@@ -56,6 +56,7 @@ def change(path: Path, old: str, new: str) -> None:
 # --- agreement
 
 
+@pytest.mark.long
 def test_everything_that_can_be_computed_agrees_or_is_a_known_slip(
     rows: list[reproduce.Comparison],
 ) -> None:
@@ -253,6 +254,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "file", "old", "new", "statement"), WRONG)
 def test_a_changed_digit_differs(
     data: Path, name: str, file: str, old: str, new: str, statement: str
@@ -311,6 +313,7 @@ def test_a_link_of_a_gigabit_needs_no_guess_at_timestamps(rows: list[reproduce.C
     assert (row.low, row.high) == pytest.approx((0.99165, 0.99989), abs=2e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", marks.FIGURES)
 def test_every_figure_of_turin_has_the_lab_s_curves_and_what_is_printed(number: str) -> None:
     figure = marks.FIGURES[number]

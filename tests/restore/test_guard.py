@@ -149,6 +149,7 @@ def test_no_name_breaks_out_of_a_comment(text):
     assert text not in guard_text.replace("\n#   run by", "")
 
 
+@pytest.mark.long
 @given(st.dictionaries(
     st.from_regex(r"net\.[a-z]{1,8}", fullmatch=True),
     st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=20),
@@ -166,6 +167,7 @@ def test_whatever_was_found_reaches_its_command_to_the_letter(values):
     assert shown.split("\0")[:-1] == ["sudo", *command.argv]
 
 
+@pytest.mark.long
 @given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), min_size=1))
 def test_what_a_command_reads_is_fed_to_it(text):
     original = Original("sender", "data0", "napi", {"gro_flush_timeout": text})
@@ -506,6 +508,7 @@ def test_a_claim_is_held_though_the_lock_is_anothers_for_long(place, monkeypatch
     guards.release()
 
 
+@pytest.mark.long
 @root
 def test_a_claim_is_taken_over_by_its_own_campaign_and_from_another_machine_only_when_over(
     place, seen_soon
@@ -566,6 +569,7 @@ def test_what_somebody_else_planted_is_no_claim(place):
         place.guards().claim()
 
 
+@pytest.mark.long
 @root
 @pytest.mark.parametrize("make", [Path.touch, Path.mkdir, os.mkfifo])
 def test_what_lies_in_a_claims_place_is_refused_and_restore_removes_it(place, make):
@@ -673,6 +677,7 @@ def test_a_guard_that_somebody_stopped_goes_on_and_can_be_ended(place):
     assert not alive(pid)
 
 
+@pytest.mark.long
 @root
 def test_one_guard_for_all_roles_of_a_host_with_every_change_in_it(place):
     guards = place.guards(roles=("a", "b"))
@@ -701,6 +706,7 @@ def test_one_guard_for_all_roles_of_a_host_with_every_change_in_it(place):
     assert not place.folder.exists()
 
 
+@pytest.mark.long
 @root
 def test_another_campaigns_notes_keep_a_new_one_away(place):
     guards = place.guards()
@@ -722,6 +728,7 @@ def test_another_campaigns_notes_keep_a_new_one_away(place):
     (place.folder / "x.json").unlink()
 
 
+@pytest.mark.long
 @root
 def test_a_pid_that_is_another_process_by_now_is_left_alone(place):
     guards = place.guards()
@@ -759,6 +766,7 @@ def test_what_fired_is_asked_along_with_something_else_or_by_itself(place):
     guards.release()
 
 
+@pytest.mark.long
 @root
 def test_a_guard_whose_process_is_gone_is_started_again_by_the_next_run(place):
     guards = place.guards(patience=600)
@@ -785,6 +793,7 @@ def test_a_note_lies_there_with_the_guard_that_is_armed(place):
     guards.release()
 
 
+@pytest.mark.long
 @root
 def test_a_guard_that_fired_is_told_once_and_started_again(place, monkeypatch):
     monkeypatch.setattr(script, "TRIES", 0)
@@ -800,6 +809,7 @@ def test_a_guard_that_fired_is_told_once_and_started_again(place, monkeypatch):
     guards.release()
 
 
+@pytest.mark.long
 @root
 def test_a_change_after_its_guards_time_is_made_once_a_guard_is_there_again(place, tmp_path):
     """A slow host was cut off from us by a change that the guard, which had ended, did not undo."""
@@ -818,6 +828,7 @@ def test_a_change_after_its_guards_time_is_made_once_a_guard_is_there_again(plac
     campaign.release()
 
 
+@pytest.mark.long
 @root
 def test_a_change_without_a_guard_that_holds_is_not_made(place, tmp_path, monkeypatch):
     campaign = place.guards(patience=60)
@@ -947,6 +958,7 @@ def test_what_a_killed_renewal_left_goes_with_the_claim(place):
     taker.release()
 
 
+@pytest.mark.long
 @root
 def test_a_change_is_made_while_the_claim_is_ours_and_not_once_it_was_taken(
     place, tmp_path, seen_soon

@@ -98,6 +98,7 @@ def test_a_configured_qdisc_comes_back_under_its_handle_with_its_parameters():
     assert qdisc.differences(original, original) == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -368,6 +369,7 @@ def test_parameters_that_do_not_fit_the_kind(wanted, why):
         qdisc.change("data0", captured("noqueue"), wanted)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wanted",
     [

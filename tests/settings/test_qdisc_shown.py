@@ -31,6 +31,7 @@ WISHES = {name: given["wanted"] for name, given in GIVEN.items() if "wanted" in 
 NOQUEUE = state("noqueue", "0:")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WISHES)
 def test_what_tc_shows_of_a_wish_is_the_wish(name: str) -> None:
     wanted = WISHES[name]
@@ -118,6 +119,7 @@ def test_a_level_of_nothing_switches_what_belongs_to_it_off() -> None:
         assert qdisc.unmet(state("netem"), wanted) == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -144,6 +146,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.sampled_from(sorted(SHOWN)), st.data())
 def test_whatever_tc_shows_is_a_state_or_an_error(kind: str, data) -> None:

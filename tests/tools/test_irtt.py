@@ -47,6 +47,7 @@ def test_packets_that_were_not_sent_are_no_measurement():
         irtt.read(Completed("a", good.command, 0, few, "", 1.0), {"seconds": 0.2, "dscp": 46})
 
 
+@pytest.mark.long
 def test_what_cannot_be_measured_is_refused():
     with pytest.raises(InputError, match=r"irtt\.interval: makes 100,000 packets"):
         irtt.check({"seconds": 1, "interval": 0.00001}, BUILD)

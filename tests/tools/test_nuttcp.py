@@ -278,6 +278,7 @@ def test_output_cut_off_before_the_receivers_last_line_is_a_failed_run(name, dat
         nuttcp.read(done(whole[:cut]), GOOD[name])
 
 
+@pytest.mark.long
 @given(st.text(), NAMES, st.sampled_from([0, 1]))
 def test_any_text_is_a_failed_run(printed, name, status):
     with pytest.raises(ToolFailure):

@@ -38,6 +38,7 @@ def test_what_is_no_time_is_none_to_any_option(text: str):
     assert str(error.value) == f"--guard {text}: {says}, or off"
 
 
+@pytest.mark.long
 def test_a_guard_may_be_off_and_patience_not():
     assert of_a_guard("off") is None
     with pytest.raises(InputError, match="--patience off: write a time"):

@@ -34,6 +34,7 @@ WRITTEN = st.integers(1, 10**15) | st.builds(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", READERS)
 @given(written=WRITTEN)
 def test_schema_and_reader_take_the_same(kind: str, written: int | str) -> None:
