@@ -501,8 +501,9 @@ COLUMNS = Given(("THROUGHPUT", "NO_SUCH", "RESULT_BRAND", "ELAPSED_TIME"))
 def _files() -> Iterator[Target]:
     outputs = captures("imports/*.*", "iperf3/*.txt", "netperf/*.txt")
     yield Target("import", _import, outputs, _keys(outputs), weight=1.5)
+    format_of = {text: _format_of(text) for text in captures("imports/*.*")}
     for format_ in (*TEXTS, *DOCUMENTS):
-        seeds = tuple(text for text in captures("imports/*.*") if _is_of(format_, text))
+        seeds = tuple(text for text, name in format_of.items() if name == format_.name)
         read = partial(_import_of, format_)
         yield Target(f"import {format_.name}", read, seeds, _keys(seeds), weight=0.3)
     texts = captures("traces/*.txt", "traces/*")
@@ -519,12 +520,12 @@ def _import(data: bytes) -> None:
         json.dumps([dict(run.values), dict(run.figures), run.interim], allow_nan=False).encode()
 
 
-def _is_of(format_: TextFormat | DocumentFormat, text: bytes) -> bool:
-    """Whether an output is of a format."""
+def _format_of(text: bytes) -> str:
+    """The name of an output's format, "" if it has none."""
     try:
-        return read_imported("x", text)[0] == format_.name
+        return read_imported("x", text)[0]
     except NetlimitsError:
-        return False
+        return ""
 
 
 def _import_of(format_: TextFormat | DocumentFormat, data: bytes) -> None:
