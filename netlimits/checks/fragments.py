@@ -53,13 +53,18 @@ class Fragments(Check):
     def _datagrams(self, site: Site, role: str) -> Iterator[Finding]:
         if large := _too_large(site, role, lambda s: transfer(s).datagram, UDP_HEADERS):
             size, mtu, headers, name = large
-            most = min(mtu - headers, LARGEST_DATAGRAM)
-            fitting = ", or set an `mtu` that they fit into" if size <= LARGEST_DATAGRAM else ""
+            largest = LARGEST_DATAGRAM + headers - UDP_HEADERS[4]
+            most = min(mtu - headers, largest)
+            if size > largest:
+                problem = f"no datagram carries {size} bytes: such runs will fail"
+                where = _at(site, problem, "measure", name, "send_size")
+                yield self.error(role, where, f"send {most} bytes at most")
+                return
             problem = f"datagrams of up to {size} bytes are fragmented at an MTU of {mtu}"
             yield self.warning(
                 role,
                 _at(site, problem, "measure", name, "send_size"),
-                f"send {most} bytes at most{fitting}",
+                f"send {most} bytes at most, or set an `mtu` that they fit into",
             )
 
     def _segments(self, site: Site, role: str) -> Iterator[Finding]:

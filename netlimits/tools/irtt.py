@@ -37,7 +37,11 @@ LEAST_SENT = 0.8
 MOST = 20_000
 """Maximum number of packets of a run: irtt prints some 900 bytes for each."""
 
-_NEGOTIATED = {"interval": "an interval in ns", "length": "a length", "dscp": "a ToS"}
+_NEGOTIATED = {
+    "interval": "an interval of {} ns",
+    "length": "a length of {}",
+    "dscp": "a ToS of {}",
+}
 """Parameter that client and server negotiate -> its name in errors."""
 
 
@@ -214,7 +218,7 @@ def _refuse_ignored(document: Mapping[str, Any], options: Mapping[str, Any]) -> 
     for name, value in wanted.items():
         if params.get(name) != value:
             raise _output.invalid(
-                f"{_NEGOTIATED[name]} of {value} was asked for, and {params.get(name)} used"
+                f"{_NEGOTIATED[name].format(value)} was asked for, and {params.get(name)} used"
             )
 
 
@@ -253,23 +257,25 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
 def _interim(
     trips: Sequence[_RoundTrip], over: float, every: float
 ) -> Iterator[Mapping[str, float]]:
-    """Yield latency and loss of the packets sent in each whole interval that has an answer."""
+    """Yield latency and loss of the packets sent in each whole interval; latency needs a reply."""
     begin = trips[0].sent
     count = int((trips[-1].sent - begin + every) / over + 1e-6)
     for number in range(count):
         low = begin + number * over
         those = [trip for trip in trips if low <= trip.sent < low + over]
         answered = [trip.latency for trip in those if trip.latency is not None]
-        row = {"ending_s": low + over, "interval_s": over}
-        if those:
-            row["loss_pct"] = 100 * (1 - len(answered) / len(those))
-        row |= {
-            f"latency_{part}_us": value
-            for part, value in _summary(answered).items()
-            if part in ("p50", "p99", "max")
+        if not those:
+            continue
+        yield {
+            "ending_s": low + over,
+            "interval_s": over,
+            "loss_pct": 100 * (1 - len(answered) / len(those)),
+            **{
+                f"latency_{part}_us": value
+                for part, value in _summary(answered).items()
+                if part in ("p50", "p99", "max")
+            },
         }
-        if answered:
-            yield row
 
 
 def _number(node: Any, name: str) -> float:

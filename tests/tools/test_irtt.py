@@ -10,7 +10,7 @@ import pytest
 from netlimits.errors import InputError, OutputError, ToolFailure
 from netlimits.model import Command, Completed, ServerAddress
 from netlimits.tools import Features
-from netlimits.tools.irtt import Irtt
+from netlimits.tools.irtt import Irtt, _interim, _RoundTrip
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "irtt"
 irtt = Irtt()
@@ -56,3 +56,11 @@ def test_what_cannot_be_measured_is_refused():
     missing = Completed("a", Command(("irtt",)), 127, "", "irtt: not found", 0.1)
     with pytest.raises(ToolFailure, match="install it"):
         irtt.features((missing,))
+
+
+def test_an_interval_without_an_answer_has_its_loss():
+    sent = [(0.01 * n, None if 5 <= n < 10 else 300.0) for n in range(20)]
+    trips = [_RoundTrip(at, rtt, None, None) for at, rtt in sent]
+    rows = list(_interim(trips, 0.05, 0.01))
+    assert [row["loss_pct"] for row in rows] == [0, 100, 0, 0]
+    assert [row.get("latency_p50_us") for row in rows] == [300, None, 300, 300]
