@@ -57,9 +57,9 @@ LEAVES = (
     ("ip", "token"),
     ("ip", "nexthop"),
     ("tc", "-r", "-d", "qdisc", "show"),
-    ("sysctl", "-e", "-a", "--pattern", r"^net\."),
+    ("sh", "-c", "grep -rs '' /proc/sys/net || true", "sysctls"),
 )
-"""The whole network state of a host, as its own tools print it."""
+"""The whole network state of a host, as its own tools print it. `sysctl -a` takes three times as long."""
 
 _NUMBERS = re.compile(r"^\d+: |@if\d+|link-netnsid \d+|\w+_timer +[0-9.]+")
 """The kernel's own numbers of links and namespaces, which a boot makes anew, and a bridge's timers."""

@@ -110,7 +110,12 @@ class Bench:
                 f"/sys/class/net/{self.interface}/napi_defer_hard_irqs",
             ),
             "channels": ("ethtool", "-l", self.interface),
-            "sysctl": ("sysctl", "-a", "--pattern", r"^net\.(core|ipv4|ipv6)\."),
+            "sysctl": (
+                "grep",
+                "-rs",
+                "",
+                *(f"/proc/sys/net/{part}" for part in ("core", "ipv4", "ipv6")),
+            ),
         }
         script = "\n".join(
             f"echo @{name}; {shlex.join(argv)} 2>/dev/null" for name, argv in looks.items()
