@@ -132,7 +132,7 @@ class Drivers:
         The controller is stopped until the sender looks for netperf, so that the run cannot end
         before.
         """
-        stopped(process, lambda: self._under_way(number), f"run {number} is under way")
+        stopped(process, lambda: self.under_way(number), f"run {number} is under way")
         peer = self.lab.data("receiver")
         self.guests("sender", "rm", "-f", "/run/held")
         self.guests.leave("sender", _HOLD, peer, *(argv or ("true",)))
@@ -146,7 +146,7 @@ class Drivers:
         assert status() == "0", argv
         self.guests("sender", "rm", "/run/held")
 
-    def _under_way(self, number: int) -> bool:
+    def under_way(self, number: int) -> bool:
         journal = self.out / "journal.jsonl"
         events = [
             event

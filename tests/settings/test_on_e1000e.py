@@ -43,6 +43,7 @@ def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
             channels.state(shown)
 
         with on.begun("run", text, *on.hosts, "--out", on.out) as process:
+            wait(lambda: on.under_way(1), "the run is under way")  # to look there costs a second
             now = wait(lambda: set_up(on.changed()), "the sender has its settings")
             assert any("maxrate 4050Kbit" in line for line in now["sender"])
             on.ended(process, 0)
