@@ -169,9 +169,7 @@ def test_no_imports_form_a_cycle_between_a_package_and_the_modules_beside_it():
         child = {name: name.removeprefix(f"{package}.").partition(".")[0] for name in inside}
         imports: dict[str, set[str]] = {unit: set() for unit in child.values()}
         for name in inside:
-            below = {
-                child[module] for module, _ in imports_of(modules()[name]) if module in inside
-            }
+            below = {child[module] for module, _ in imports_of(modules()[name]) if module in inside}
             imports[child[name]] |= below - {child[name]}
         assert layers.order(imports), package
 
