@@ -182,9 +182,9 @@ def metric_for(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
 
 
 def direction(frame: pd.DataFrame) -> Direction:
-    """Return the direction of the runs' data by their columns, "" if the runs differ.
+    """Return the direction of the runs' data by their columns; "" if the runs differ.
 
-    It is "send" if no column tells.
+    Runs without such columns count as "send".
     """
 
     def above_zero(column: str) -> pd.Series[bool]:

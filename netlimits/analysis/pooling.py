@@ -63,7 +63,7 @@ def refuse(
         raise DataError(f"{both[0]} is in pool and also in rows, columns or series; choose one")
     every = differing_factors(frame, keys, among)
     mixed = {name: values for name, values in every.items() if name not in pooled}
-    if mixed and pooled:  # a factor in pool may hide one that it determines, and the reverse
+    if mixed and pooled:  # leave out factors that those in pool determine
         mixed = differing_factors(frame, [*keys, *pooled], among)
     if mixed:
         first = next(iter(mixed))

@@ -78,9 +78,10 @@ def spread(
 def _samples(
     frame: Runs, sketch: pd.DataFrame, keys: Sequence[str], given: Sequence[str], metric: Metric
 ) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
-    """Yield each point's rows: `n`, `min`, `mean` and `max` of the runs behind each.
+    """Yield each point's key and a frame with the `n`, `min`, `mean` and `max` of each row's runs.
 
-    `keys` and `given` are the factors: as `sketch` names them, and as `frame` does.
+    A row is one run, or several runs of an aggregated frame. `keys` are the names of the factors in
+    `sketch`, and `given` their names in `frame`.
     """
     if frames.AGGREGATED in frame.columns and not isinstance(frame, Relation):
         runs = frames.complete(frames.usable(sketch), [metric.column]).reset_index(drop=True)

@@ -163,7 +163,7 @@ EVENTS: Mapping[str, Any] = {
 
 opened     a process starts or resumes the campaign
 put_back   the setting was restored
-forgotten  the setting was not restored, and must not be any more
+forgotten  the setting was not restored and will not be (`restore --forget`)
 compared   the differences of the hosts' network state after everything was restored
 parsed     an attempt was parsed again from its raw output; the last event counts
 closed     the process ended normally

@@ -136,7 +136,7 @@ class History:
 
     @property
     def running(self) -> dict[Attempt, Event]:
-        """The `start` of each attempt of the last process that has no end."""
+        """The `start` event of each attempt that the last process has not ended."""
         return {key: event for key, event in self._open.items() if "status" not in event}
 
     @property

@@ -129,7 +129,7 @@ def carry_out(context: Context) -> Record:
         except Interrupted as error:
             status, reason, interrupted = "interrupted", str(error), error
     cost = controller.cost()
-    archive.sync()  # the line that says that it began is on disk before its raw output
+    archive.sync()  # the attempt's `start` is on disk before its raw output
     digest = archive.raw.write(run.number, context.number, entries)
     measured: Measurement | None = None
     if status == "ok":

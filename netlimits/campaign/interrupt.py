@@ -24,7 +24,8 @@ _LOCKS = ("paramiko", "threading")
 """Packages whose code acquires and releases locks explicitly."""
 
 AGAIN = 400
-"""Maximum number of such deliveries, generous for a busy machine; then the wait ends regardless."""
+"""Maximum number of times that a signal is delayed, generous for a busy machine. After these it
+ends the wait even if locks are held."""
 
 BEAT = 0.5
 """Seconds between two alarms."""

@@ -137,7 +137,7 @@ def compare(
       netlimits compare results/duet --report duet.html
       netlimits compare before.csv after.csv --metric 'Mbit/s down=throughput' --factor size
     """
-    of = reading.of(of)
+    of = reading.metrics_to_show(of)
     last = after[-1] if after else before
     if page:
         refuse_file(Path(page))

@@ -96,7 +96,7 @@ def figures(
       netlimits figures runs.csv --of throughput --series transport,send_size --format pdf
       netlimits figures theirs.csv --metric 'Mbit/s down=throughput' --series size
     """
-    of = reading.of(of)
+    of = reading.metrics_to_show(of)
     if chart == "list":
         for kind in charts.CHARTS:
             echo(f"{kind.name:<17}{(kind.draw.__doc__ or '').splitlines()[0]}")

@@ -75,7 +75,7 @@ def history(
     from netlimits.analysis.history import history as history_of
 
     source = _finished(opened(*results, reading=reading, factors=["campaign"]))
-    names = reading.of(of) or defaults.metrics(source.frame)[:1]
+    names = reading.metrics_to_show(of) or defaults.metrics(source.frame)[:1]
     tables = {
         name: history_of(source.having([name]), name, None, threshold, pool) for name in names
     }

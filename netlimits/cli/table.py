@@ -85,7 +85,7 @@ def table(
       netlimits table results/tso-20260101-120000 --improvement 'tso=on over off' --intervals
       netlimits table theirs.csv --metric 'Mbit/s down=throughput' --rows size
     """
-    of = reading.of(of)
+    of = reading.metrics_to_show(of)
     options = {
         "of": list(of),
         "rows": rows,

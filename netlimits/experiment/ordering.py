@@ -68,7 +68,8 @@ def _in_rounds(
 ) -> Iterator[Row]:
     """Return the rows in rounds, shuffled by `draw` if there is one.
 
-    The rows of a round have the same first part of `key`, so that they take the same time.
+    The rows of a round share the first part of `key`, since runs that differ only in their hosts
+    take about the same time.
     """
     kinds: dict[Any, list[tuple[Row, tuple[str, str]]]] = {}
     for row in rows:

@@ -76,7 +76,7 @@ def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, in
         try:
             return connect(), number
         except HostError as error:
-            # others than a ConnectError may pass, such as a shell that ends at once
+            # any other HostError may be temporary, such as a shell that ends at once
             lasting = isinstance(error, ConnectError) and not error.transient
             if lasting or time.monotonic() >= limit:
                 raise

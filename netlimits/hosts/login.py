@@ -1,8 +1,8 @@
 """A Host made of a Login: shells kept open for commands, sessions for servers.
 
-Consecutive commands use the same shell, so that a Perl finds what it keeps open between two
-readings. After the first command with Perl code, such commands, background commands and those that
-run in turn use a Perl, if the host has one.
+Consecutive commands use the same shell, so that a Perl process can keep files open from one reading
+to the next. Once such a command has had Perl code, a Perl process runs background commands and
+commands in turn, if the host has Perl and they need no standard input.
 """
 
 from __future__ import annotations

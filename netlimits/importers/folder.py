@@ -1,4 +1,4 @@
-"""Write a results folder like one of `run` from files, with what the files contain.
+"""Write the runs in tools' output files to a results folder, in the format of `netlimits run`.
 
 The folder is built next to its final place and renamed when complete. The files are kept in
 raw/imported, where `reparse` reads them again. Files that cannot be parsed are reported.

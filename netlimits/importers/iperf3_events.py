@@ -1,4 +1,4 @@
-"""The events of iperf3's `--json-stream` (3.17), one a line, joined into a document as of `-J`."""
+"""Join the events that iperf3 `--json-stream` (3.17) prints, one per line, into a `-J` document."""
 
 from __future__ import annotations
 

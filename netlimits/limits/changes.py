@@ -240,7 +240,7 @@ def _load(of: Configured, end: str, times: float) -> Levels | str:
     if not isinstance(own, int) or isinstance(own, bool):
         return f"the load of the {of.group(end)} is not given as `workers_per_cpu`"
     entry = use.entry if use else of.group(end)
-    # with `times` 1 this halves the tool's share of a CPU: 1/(1 + own) becomes 1/(2 + 2 own)
+    # beside `own` workers the tool has 1/(1 + own) of a CPU; with `times` 1 this leaves it half
     return {("settings", entry, "load", "workers_per_cpu"): 2 * own + round(times)}
 
 

@@ -21,7 +21,7 @@ HEADERS = 52
 
 
 def known(runs: Sequence[RunFigures]) -> str:
-    """Return the sentence on a configuration's runs; "" if they have counters or no figures."""
+    """Return a sentence with the known figures of runs; "" if they have counters or no figures."""
     if not runs or any(run.sent("tx_packets") is not None for run in runs):
         return ""
     parts = [*_rate(runs), *_losses(runs), *_round_trip(runs), *_cpu(runs)]

@@ -130,7 +130,8 @@ def _softirq(changed: Runs, without: Runs) -> str:
     pair = _both(changed, without, lambda run: run.received("cpu_peak_softirq_pct"))
     spread = _both(changed, without, share)
     if spread and spread[0] < EASED * spread[1]:
-        return ""  # spread, though each CPU may be as busy as before, with more packets in all
+        # other CPUs took over packets; with more packets in all, each may be as busy as before
+        return ""
     if pair and pair[0] > EASED * pair[1]:
         return f"the busiest CPU still has {pair[0]:.0f} % softirq (before: {pair[1]:.0f} %)"
     return ""

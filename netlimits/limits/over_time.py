@@ -31,7 +31,7 @@ SUMS = {
     "reordering_seen": ("reordering_seen",),
     "socket_drops": ("socket_drops",),
 }
-"""Column of a timeline -> figures of an end that are its sum over a part of the run."""
+"""Column of a timeline -> figures of an end: the sum of the column over a part of the run."""
 
 KEPT = (
     *("mss_bytes", "processes", "threads", "connections", "own_pace_pct", "sndbuf_bytes"),

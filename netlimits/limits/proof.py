@@ -233,11 +233,11 @@ def proved(
 def _considered(
     verdict: Verdict, by_class: Mapping[str, Proof], applicable: Collection[str]
 ) -> dict[str, Proof]:
-    """Return the proofs of the classes that counters suggest.
+    """Return the proofs that count: of each change, those of the classes that counters suggest.
 
-    Half a dozen classes share the change to two streams, which proves nothing about those without
-    evidence. If counters suggest no class of a change, the user asked for the change: then all of
-    its classes that could limit such runs stay.
+    Several classes can share a change: half a dozen share the change to two streams. Its result
+    proves none of them without counters that suggest it. If counters suggest no class of a change,
+    the user asked for the change. Then its `applicable` classes count or, without any, all.
     """
     likely = {verdict.limit, *verdict.leading, *verdict.likely}
     suggested = {proof.level for proof in by_class.values() if proof.name in likely}

@@ -36,7 +36,7 @@ ITEMS: tuple[tuple[Report, Item], ...] = tuple((r, item) for r in REPORTS for it
 
 
 def compare(report: Report, item: Item, known: Statements | None = None) -> list[Comparison]:
-    """Compare what a report prints of an item with what its data give."""
+    """Compare the figures that a report prints for an item with those computed from its data."""
     known = known or printed_figures()
     try:
         figures, checks = item.figures(), list(item.checks())
@@ -124,7 +124,7 @@ def stated(
 
 
 def comparisons() -> list[Comparison]:
-    """Return all comparisons of all reports, by item; those without an item follow their report."""
+    """Return the comparisons of each report: those of its items, then its other statements."""
     rows = list[Comparison]()
     statements = printed_figures()
     for report in REPORTS:

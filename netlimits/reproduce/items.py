@@ -18,8 +18,8 @@ Kind = Literal["table", "chart", "trace", "formula", "script"]
 class Comparison:
     """A figure that a report prints, and what our functions compute.
 
-    `value` is the number behind `came_out` in the printed unit; `low` and `high` are its interval
-    by rounding.
+    `value` is the number behind `came_out` in the printed unit; `low` and `high` are the interval
+    that the rounding of the data allows.
     """
 
     report: str

@@ -41,7 +41,7 @@ Verdict = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ComputedFigure:
-    """A figure computed from the data, and its interval by rounding."""
+    """A figure computed from the data, and the interval that their rounding allows."""
 
     value: float
     low: float
@@ -125,9 +125,10 @@ def within_rounding(
     figures: Callable[[pd.DataFrame], Mapping[str, float]],
     where: Mapping[str, Any] | None = None,
 ) -> dict[str, ComputedFigure]:
-    """Return the result of `figures` on a published table, each with its interval by rounding.
+    """Compute `figures` of a published table, each with the interval that its rounding allows.
 
-    `rounded` are the columns of rounded figures. The rows of each value of `by` are moved together.
+    `rounded` are the columns of rounded figures. They are changed by half a unit of their last
+    digit: up or down in all rows with the same value of `by`, in every combination of these values.
     """
     frame = published_rows(name, where)
     texts = published.printed(name).loc[frame.index]

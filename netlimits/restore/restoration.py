@@ -39,7 +39,7 @@ def guards(
 
 def identity(archive: Archive) -> str:
     """Return a campaign's identity: a hash of this machine, its folder, its start and its seed."""
-    if lease := archive.meta.get("lease"):  # the same for a shard, whichever machine continues it
+    if lease := archive.meta.get("lease"):  # a shard keeps its identity on any machine
         return str(lease)
     folder = archive.path.stat()
     origin = (socket.gethostname(), folder.st_ino, archive.meta["created"], archive.meta["seed"])

@@ -88,7 +88,7 @@ def stream_work(flows: Sequence[Flow], *, datagrams: bool) -> Work:
 def transaction_work(
     count: float, request_size: int, response_size: int, *, packets: float
 ) -> Work:
-    """Return the work of transactions; `packets` is the least that each direction took."""
+    """Return the work of transactions; each direction took at least `packets` packets."""
     sizes = (("local", request_size), ("remote", response_size))
     flows = tuple(Flow(end, count * size, count * size, packets) for end, size in sizes)
     return Work(count, flows, transactions=True)

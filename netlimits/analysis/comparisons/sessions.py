@@ -27,7 +27,7 @@ METHOD = "sessions"
 
 
 class Sessions(NamedTuple):
-    """Number of sessions of each side, and the share by which sessions may differ unchanged."""
+    """Number of sessions of each side, and the share by which they may differ without a change."""
 
     before: int
     after: int
@@ -82,7 +82,7 @@ def ratio(
 def widened(
     contrast: Contrast, top: np.ndarray, bottom: np.ndarray, differ_by: float, confidence: float
 ) -> Contrast:
-    """Widen the interval of two sessions' contrast by the share that unchanged sessions may differ.
+    """Widen two sessions' contrast by the share by which they may differ without a change.
 
     The p-value is that of the ratio within the bound that is nearest to the contrast.
     """

@@ -27,15 +27,15 @@ Key = tuple[str, ...]
 
 
 def ok(side: pd.DataFrame, among: Sequence[str] | None) -> pd.DataFrame:
-    """Return the ok runs of a side that `factors` needs; none if all failed."""
+    """Return as many of a side's ok runs as the function `factors` needs; none if all failed."""
     runs = attempts.last_attempts(side)
     if len(runs) and "status" in runs.columns and not (runs["status"] == "ok").any():
         return runs.iloc[:0]
-    return _telling(frames.usable(side), among)
+    return _one_per_configuration(frames.usable(side), among)
 
 
-def _telling(side: pd.DataFrame, among: Sequence[str] | None) -> pd.DataFrame:
-    """Return one run of each configuration if the factors are known (`among`), or else all."""
+def _one_per_configuration(side: pd.DataFrame, among: Sequence[str] | None) -> pd.DataFrame:
+    """Return one run of each configuration if the factors are known (`among`), else all runs."""
     known = among is not None and "config" in side.columns
     return side.drop_duplicates("config") if known else side
 
@@ -64,8 +64,8 @@ def factors(
 
 
 def _joined(sides: Sequence[pd.DataFrame], among: Sequence[str] | None) -> pd.DataFrame:
-    told = [_telling(side, among) for side in sides]
-    return joining.stacked([side.drop(columns=["campaign"], errors="ignore") for side in told])
+    runs = [_one_per_configuration(side, among) for side in sides]
+    return joining.stacked([side.drop(columns=["campaign"], errors="ignore") for side in runs])
 
 
 def grid(

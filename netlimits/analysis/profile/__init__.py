@@ -25,7 +25,7 @@ from netlimits.model.cpu_categories import CATEGORIES as CATEGORIES
 
 ENDS = ("local", "remote")
 UNITS: Mapping[str, str] = {"sd_us_per_kib": "KiB", "sd_us_per_tran": "transaction"}
-"""Suffix of a service demand -> what it is the cost of."""
+"""Suffix of a column of service demand -> the unit of work that the demand is per."""
 
 UNSORTED_NOTED = 5.0
 """Percent of kernel samples in functions without a category above which there is a note."""
@@ -40,7 +40,7 @@ def profile(
     by: str | Sequence[str] | None = None,
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return what the CPUs did at each end of each configuration, and what it cost.
+    """Split the CPU time of each end by category, in shares and in service demand.
 
     Args:
         results: A campaign, or a row for each run, of which some are profiled.
@@ -148,7 +148,7 @@ def _rows(group: Group, end: str, dispersion: Dispersion) -> Iterator[dict[str, 
 
 
 def service_demand(runs: pd.DataFrame, end: str) -> tuple[Interval, str]:
-    """Return an end's mean service demand and what it is per; NaN and "" if not measured."""
+    """Return an end's mean service demand and its unit of work; NaN and "" if not measured."""
     for suffix, per in UNITS.items():
         values = runs.get(f"{end}_{suffix}", pd.Series(dtype=float)).dropna().to_numpy(dtype=float)
         if len(values):

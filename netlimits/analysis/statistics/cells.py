@@ -93,7 +93,7 @@ def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | St
     Raises DataError if no run is ok.
     """
     if isinstance(runs, Relation):
-        frames.ok(sketches.sketch(runs))  # raises
+        frames.ok(sketches.sketch(runs))  # raises, with the reason
         return Streamed(tuple(keys), runs, compares and runs.in_blocks)
     last = attempts.last_attempts(runs)
     frames.ok(last)  # raises, with the reason

@@ -199,7 +199,7 @@ def _sampled(
 
 
 def _profiled(specification: Specification, entries: Entries, end: str) -> dict[str, Scalar]:
-    """Return what an end's CPUs did in a profiled run. Raises ToolFailure without samples."""
+    """Return the figures of an end's CPU profile, if any. Raises ToolFailure without samples."""
     programs = tool(specification.tool).processes(specification.options)
     texts = [e.stdout for e in entries if e.step == PROFILE and e.host in specification.ends[end]]
     if not texts:

@@ -60,10 +60,9 @@ WAITING = 128 << 10
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Bytes of user data that an interface had to carry in one direction.
+    """Bytes of user data that an interface had to carry in one direction: `arrived` to `sent`.
 
-    `arrived` is the least, `sent` the most. `packets` is the least number of packets, or 0 if it
-    does not follow from the data.
+    `packets` is the minimum number of packets, or 0 if it does not follow from the data.
     """
 
     arrived: float = 0.0
@@ -187,7 +186,7 @@ _SENT = ("tcp_out_segs", "tcp_retrans_segs", "udp_out_datagrams", "ip_frag_creat
 
 
 def _sent_packets(interfaces: Sequence[Interface]) -> float:
-    """Return the most packets that hosts sent, by their kernels; infinite if unknown."""
+    """Return how many packets hosts sent at most, by their kernels; infinite if unknown."""
     counts = [[interface.counts.get(name) for name in _SENT] for interface in interfaces]
     packets = [count for of_host in counts for count in of_host if count is not None]
     return sum(packets) if len(packets) == len(_SENT) * len(counts) > 0 else math.inf

@@ -195,7 +195,7 @@ class Concurrency:
             raise news.error
         record = news.record
         repeat = record is None or record.status == "interrupted"
-        self._dispatch.over(news.number, now, away=lost, repeat=repeat)
+        self._dispatch.over(news.number, now, unreachable=lost, repeat=repeat)
         if record is None or repeat:
             return record
         self._attempts.pop(record.run.number)

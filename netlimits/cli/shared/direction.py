@@ -84,7 +84,7 @@ def row(
     ladder: Sequence[Help] = (),
     left_out: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the answer that a campaign gives, as `--json` prints it."""
+    """Return the diagnosis of a campaign, in the format of `diagnose --json`."""
     from netlimits.limits.ladder import diagnosis
 
     state, rows = campaign.state(), diagnosis.workloads(campaign)

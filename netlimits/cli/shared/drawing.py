@@ -184,7 +184,8 @@ def _data(
     if kind.source == "runs":
         separate = options.pop("apart", [])
         if not separate:
-            frames.ok(attempts.last_attempts(frames.labelled(results.frame)))  # raises, with why
+            # raises, with the reason
+            frames.ok(attempts.last_attempts(frames.labelled(results.frame)))
             yield "", results.frame
             return
         for key, part in frames.groups(frames.usable(results.frame), separate):

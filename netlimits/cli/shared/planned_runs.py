@@ -49,7 +49,7 @@ def _cell(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Line:
-    """A command of a run; `sets` says what the command of a setting sets."""
+    """A command of a run; `sets` is the change that the command of a setting makes, in words."""
 
     role: str
     step: str

@@ -44,8 +44,8 @@ class TableOptions:
         pairs = [text.rpartition("=") for text in self.metric if "=" in text]
         return {column.strip(): _metric(text.strip()) for column, _, text in pairs}
 
-    def of(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the metrics to show: those named, or without any those that have a column."""
+    def metrics_to_show(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return `names` and those of `--metric NAME`, else those of `--metric COLUMN=METRIC`."""
         named = separated(None, None, tuple(text for text in self.metric if "=" not in text))
         mapped = (m if isinstance(m, str) else m.name for m in self.metrics.values())
         return (*names, *named) or tuple(mapped)

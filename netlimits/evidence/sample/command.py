@@ -14,14 +14,15 @@ from importlib import resources
 from netlimits.model import Command
 
 SHORTEST = 0.2
+"""Minimum seconds between two samples that only explain a measurement."""
 SHORTEST_COUNTING = 0.05
-"""Minimum seconds between two samples, SHORTEST_COUNTING if the samples are the measurement."""
+"""Minimum seconds between two samples that are the measurement."""
 
 SNAPSHOTS = 50
 """Maximum number of samples of a run."""
 CONNECTIONS = 400
-"""Maximum number of connections in all samples of a run together, except that 3 samples are taken
-in any case."""
+"""Maximum sum of the connections in all samples of a run: many connections get fewer samples, but
+at least 3."""
 
 ASKED_FOR_OPTIONS = "ss -tuinmoHO "
 """Occurs in scripts whose `ss` prints TCP's options. Those of earlier campaigns did not."""

@@ -109,9 +109,9 @@ class Dispatch:
         return late
 
     def over(
-        self, number: int, now: float, away: Collection[str] = (), *, repeat: bool = False
+        self, number: int, now: float, unreachable: Collection[str] = (), *, repeat: bool = False
     ) -> None:
-        """Note that a job has ended, and that the hosts `away` are unreachable.
+        """Note that a job has ended, and which hosts are `unreachable`.
 
         `repeat` puts the job before all others of its hosts.
         """
@@ -121,7 +121,7 @@ class Dispatch:
         job = self.jobs.pop(number)
         self._free.update(host for host in job.hosts if host in self._queues)
         self._touched.update(job.hosts)
-        for host in away:
+        for host in unreachable:
             self.hold(host)
         self._order.lengths.add(job.seconds, now - began)
         if repeat and all(host in self._queues for host in job.hosts):
@@ -212,10 +212,10 @@ class Dispatch:
                 self._left[place] -= job.seconds
 
     def _queue(self, number: int, *, first: bool = False) -> None:
-        """Put a job at the end (or start) of its hosts' queues, or park it for a lost host."""
+        """Append a job to its hosts' queues (or prepend it), or park it for an unreachable host."""
         hosts = self.jobs[number].hosts
-        if away := [host for host in hosts if host in self._parked]:
-            self._parked[away[0]].append(number)
+        if unreachable := [host for host in hosts if host in self._parked]:
+            self._parked[unreachable[0]].append(number)
             return
         for host in hosts:
             queue = self._queues[host]
@@ -271,7 +271,10 @@ class Dispatch:
         return abs(self._busy.get(place, now) - now)
 
     def _overtake(self, host: str, late: frozenset[str], now: float) -> tuple[int, ...]:
-        """Begin a later job of a host whose partner would have to wait too, if there is one."""
+        """Begin a later job of a `late` host that delays no other host, if there is one.
+
+        Its partner must be late too, or have it as the next job.
+        """
         best: tuple[tuple[bool, tuple[float, float], int], int] | None = None
         for number in itertools.islice(self._queues[host], self._look):
             hosts = self.jobs[number].hosts

@@ -26,8 +26,8 @@ ALL_ALIKE = 0.025
 """Lower limit of the coefficient for any number of hosts and runs."""
 
 CLOSE = 0.05
-"""Rounds count as whole if all runs in order take at most this share longer than the lower bound of
-any schedule. A mesh that is resumed has no whole rounds left, and one with groups has none."""
+"""Rounds count as whole if the runs in order take at most this share longer than the lower bound of
+any schedule. They are broken in a resumed mesh, with groups, and if `at_once` delays pairs."""
 
 WORTH = 0.2
 """Keeping the order is worthwhile up to this share above that bound."""

@@ -22,7 +22,7 @@ _LISTS = ("exclude", "include", "settings", "report")
 _WRONG = float("nan")
 """Replaces an invalid value; as a NaN, it equals nothing."""
 MORE = float("nan")
-"""Follows a single value that stands in place of a list: more values may be missing."""
+"""Follows the value of a factor that has one value instead of a list: others may be missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _NEEDED = """
     awk busybox ethtool getconf ip mount netperf netserver perl ss sshd sudo sysctl taskset tc
     timeout umount
 """
-"""Required programs. Some are also in a package of _PACKAGES, in case dpkg lists no files."""
+"""Required programs. Some belong to _PACKAGES; they are named for a dpkg that lists no files."""
 
 _WHERE_INSTALLED = """
     bridge gawk iperf3 iptables iptables-legacy irtt less lspci lsof mawk nft nstat nttcp numactl

@@ -39,7 +39,7 @@ RESOURCES: tuple[Resource, ...] = (
         "sender CPU",
         Intervention("half of the sender's CPUs (a load on each)", "sender_load", 1),
         ("sender-cpu", "small-sends"),
-        0.4,  # throughput ×0.76, as of a program that needs 2/3 of a CPU (premises.cpus.LOADED)
+        0.4,  # throughput ×0.76, as for a program that needs 2/3 of a CPU (premises.cpus.LOADED)
         _shared,
     ),
     Resource(
@@ -90,7 +90,8 @@ RESOURCES: tuple[Resource, ...] = (
 """In causal order: a cause comes before what follows from it."""
 
 NO_SIGN = "nothing points to it"
-"""Why resources that few experiments have get no dose, such as a target rate of the tool."""
+"""Why some resources get no dose without evidence for them: the run's length, the size of calls, a
+shaper, a target rate, a pace."""
 IDLE_PCT = 40.0
 """Maximum % of a CPU that a program uses and waits for if half a CPU is enough for it."""
 WAITED_PCT = 5.0
@@ -232,7 +233,7 @@ def _overflowed(runs: Runs) -> float:
 
 
 def _used(runs: Runs, what: str) -> float | None:
-    """Return the most CPU that the tool used and waited for at the end `what` loads, % of one."""
+    """Return the maximum CPU that the tool used or waited for at the end `what` loads, % of one."""
     return _most(runs, lambda run: run.wanted_pct(getattr(run, what.removesuffix("_load"))))
 
 

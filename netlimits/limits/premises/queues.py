@@ -10,7 +10,7 @@ UNREAD = 0.5
 """Minimum unread share of the receive window if the reader is too slow. Windows over a delay had
 0.00, free paths 0.01 to 0.14, readers that slept 0.8 and more."""
 ELSEWHERE = 0.5
-"""Maximum share of the losses that the hosts dropped themselves if the path is what loses."""
+"""Maximum share of the losses that the hosts themselves dropped if the path is the limit."""
 LOST_BEHIND = 0.09
 """Maximum share of datagrams lost after they were sent if the sender is the limit: with more, a
 tenth less arrives."""

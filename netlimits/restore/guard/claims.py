@@ -91,7 +91,11 @@ class Claims:
         return self._by_role[role]
 
     def claim(self, terms: Terms = RUN) -> None:
-        """Claim every host or none; the first one alone, so that one of two campaigns gets all."""
+        """Claim every host, or none if one cannot be claimed.
+
+        The first host is claimed before all others, so that one of two campaigns that start at the
+        same time gets all hosts.
+        """
         try:
             for role in self._roles[:1]:
                 self._claim(role, terms)

@@ -136,7 +136,7 @@ def state(lines: Iterable[str], interface: str) -> State:
         "addresses": [_address(a) for a in addresses if _stays(a)],
         "routes": {r: m for r, m in ours.items() if "?" not in m and not _fades(r, m)},
         "behind": {r: device for r, device in routes["behind"].items() if r in ours},
-        "before": {r: d for r, d in routes["before"].items() if _is_taken(r)},
+        "before": {r: d for r, d in routes["before"].items() if _place_matters(r)},
         "neighbours": neighbours,
         "proxies": proxies,
         "conf": {name: value for name, value in conf.items() if name not in _READ_ONLY},
@@ -268,8 +268,11 @@ def _is_link_local(route: str) -> bool:
     return route.startswith("inet6 fe80::/64 ") and " proto kernel " in f"{route} "
 
 
-def _is_taken(route: str) -> bool:
-    """Return True if it matters that a route comes first: not for the kernel's link-local one."""
+def _place_matters(route: str) -> bool:
+    """Return True if it matters whether a route comes before those of other interfaces.
+
+    It does not matter for the link-local, local and anycast routes that the kernel adds.
+    """
     return _type(route) == "multicast" or (_is_ours(route) and not _is_link_local(route))
 
 

@@ -75,7 +75,10 @@ def _fq_codel(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _codel_times(options: Options, nanoseconds: bool) -> dict[str, int]:
-    """Return the times in µs that tc shows as the original's once the kernel has rounded them."""
+    """Return the times in µs to give to tc so that it shows the original's again.
+
+    The kernel rounds them down to ticks of 1.024 µs, and tc rounds those down to whole µs.
+    """
     return {
         name: math.ceil(math.ceil(options[name] * 1000 / 1024) * 1024 / 1000)
         for name in _TIMES

@@ -257,9 +257,9 @@ _TICK_NS = 64
 
 
 def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
-    """Return the times and seed with which tc shows the same as for the original.
+    """Return the times and seed to give to tc so that it shows the original's again.
 
-    tc has a delay in ns since 6.9. Before, it accepts whole µs, rounds them down to a tick, and
+    Since 6.9 tc accepts a delay in ns. Before, it accepts whole µs, rounds them down to a tick, and
     shows that rounded down to µs: it shows 500us as 499 µs. Raises ValueError if no such delay
     shows the original.
     """

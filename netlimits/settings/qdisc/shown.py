@@ -47,9 +47,9 @@ class Shown:
         known: The options of tc's JSON that can be restored.
         settle: Completes the given options. Raises ValueError for options that tc refuses.
         lost: Returns why tc does not show all of an original, or "".
-        exactly: Returns the values of an original that tc has to be given differently from how it
-            shows them; its second argument is True if tc writes ns. Raises ValueError if tc cannot
-            write them.
+        exactly: Returns the values to give to tc so that it shows an original's again, where the
+            two differ because of rounding. Its second argument is True if tc accepts ns. Raises
+            ValueError if there are no such values.
     """
 
     units: Mapping[str, Parameter]

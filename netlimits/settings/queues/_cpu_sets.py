@@ -92,7 +92,7 @@ class CpuSets(Setting):
         return Command(("sh", "-c", self.script, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {"online": CPUs, part: CPUs, …}; "local" and "queues" only if they are printed."""
+        """Return {"online": CPUs, PART: CPUs, …}, and "local" and "queues" if they were printed."""
         state = dict(self.line.findall(completed.stdout))
         about = dict(_ABOUT.findall(completed.stdout))
         if not state or ONLINE not in about:

@@ -210,7 +210,8 @@ def _refuse_other_version(keys: Mapping[str, str]) -> None:
         raise OutputError(f"netperf printed REMOTE_CPU_COUNT={count}; {ONE_VERSION}")
     names = ("REMOTE_CPU_UTIL", "REMOTE_CPU_PEAK_UTIL")
     average, peak = (keys.get(name, "0") for name in names)
-    # with `confidence` one is of the last iteration, and the other is the mean of all
+    # with `confidence` netperf prints the mean utilization of all iterations, but the busiest CPU
+    # of the last iteration only
     alike = int(keys.get("CONFIDENCE_ITERATION", 1)) <= 1
     if alike and names[1] in keys and number(names[1], peak) < number(names[0], average) - 1:
         raise OutputError(
