@@ -52,7 +52,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """A factor or group: its rows, and the distance of two of them in the product (`stride`)."""
+    """A factor or group: its rows, and `stride`, the distance of adjacent rows in the product."""
 
     names: tuple[str, ...]
     rows: tuple[_Row, ...]
@@ -60,7 +60,7 @@ class _Axis:
 
 
 class Configurations:
-    """The configurations of an experiment, by number; `errors` concern `exclude` and `include`."""
+    """The configurations of an experiment; `errors` are those of `exclude` and `include`."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -116,7 +116,7 @@ class Configurations:
         return Configuration(identity(values), values, ",".join(map(cell, values.values())))
 
     def kind(self, number: int, name: str) -> int:
-        """Return a number that all configurations share which differ only in the axis of `name`."""
+        """Return the same number for all configurations that differ only in the axis of `name`."""
         index = self._alive[number]
         axis = next(axis for axis in self._axes if name in axis.names)
         return index - index // axis.stride % len(axis.rows) * axis.stride
@@ -182,7 +182,7 @@ class Configurations:
         return lambda index: holds(*[index // stride % length for stride, length, _ in axes])
 
     def _needed(self, names: Iterable[str]) -> frozenset[str]:
-        """Return the names, and every name that derived values among them need."""
+        """Return the names, and every name that the derived values among them refer to."""
         needed = set(names)
         for name, expression, _ in reversed(self._derive):
             if name in needed:
@@ -205,7 +205,7 @@ class Configurations:
             yield from self._product(axes, depth + 1, values)
 
     def _compute(self, values: dict[str, Any], needed: frozenset[str]) -> None:
-        """Add the needed derived values. Raises DocumentError naming the one that fails."""
+        """Add the needed derived values. Raises DocumentError if one cannot be computed."""
         for name, expression, _ in self._derive:
             if name in needed:
                 try:

@@ -21,7 +21,7 @@ from netlimits.errors import DocumentError, one_line, raise_all
 
 BYTE_LIMIT = 1024 * 1024
 NODE_LIMIT = 100_000
-"""Values in a document once every alias is written out (a billion laughs stops here)."""
+"""Maximum number of values with all aliases expanded (protects against a billion-laughs file)."""
 DEPTH_LIMIT = 40
 
 KeyPath = tuple[str | int, ...]
@@ -49,7 +49,7 @@ class Document:
     """The earlier values of duplicate keys."""
 
     def line(self, key: Sequence[str | int] = ()) -> int:
-        """Return the line of a key (`("roles", 0)`), or of the nearest thing around it."""
+        """Return the line of a key (`("roles", 0)`), or of the nearest key above it."""
         path = tuple(key)
         while path and path not in self.lines:
             path = path[:-1]
@@ -73,9 +73,9 @@ def load(path: Path | str, *, repeated: bool = False) -> Document:
     try:
         if path.is_dir():
             raise DocumentError("is a directory, not a YAML file", path=path)
-        if path.is_file() and not path.stat().st_size:  # reading /proc/kmsg would block
+        if path.is_file() and not path.stat().st_size:  # a read of /proc/kmsg (size 0) blocks
             raise DocumentError("is empty", path=path, line=1)
-        # do not wait for a writer to open a named pipe; the pipe of <(…) has one already
+        # opening a named pipe must not wait for a writer; the pipe of <(…) already has a writer
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         os.set_blocking(number, True)
         with os.fdopen(number, "rb") as file:

@@ -53,7 +53,7 @@ def duet(
     every = {**before.factors}
     for name, values in after.factors.items():
         if name in every:
-            both = (*every[name], *values)  # 1, 1.0, "1" and true are four values
+            both = (*every[name], *values)  # 1, 1.0, "1" and true are different values
             every[name] = tuple({repr(value): value for value in both}.values())
     return dataclasses.replace(
         before,

@@ -285,7 +285,7 @@ def _power(a: float, b: float) -> Any:
     if isinstance(a, int) and isinstance(b, int) and a.bit_length() * abs(b) > BIT_LIMIT:
         if abs(a) > 1:
             raise OverflowError
-        # -1, 0 and 1: the sign and parity of a huge exponent decide
+        # a is -1, 0 or 1: only the sign and parity of the exponent affect the result
         b = b % 2 + 2 if b > 0 else b % 2 - 2
     result = a**b
     if isinstance(result, complex):

@@ -78,7 +78,7 @@ def machines(
 def _missing(
     document: Document, written: Mapping[str, Machine], role: str, roles: tuple[str, ...]
 ) -> DocumentError:
-    """Return the error for a role without a machine, at a key that misspells it if there is one."""
+    """Return the error for a role without a machine, at the misspelt key if one is found."""
     group, _, number = role.rpartition("-")
     wanted = {_CONFIG, *roles, *(other.rpartition("-")[0] for other in roles)}
     unknown = {str(key): entry for key, entry in document.data.items() if key not in wanted}
@@ -96,7 +96,7 @@ def _missing(
 def _other_names(
     document: Document, written: Mapping[str, Machine], roles: tuple[str, ...]
 ) -> bool:
-    """Return True if the file has enough machines, but none under a role's name or its group's."""
+    """Return True if there are enough machines, but no key of the file is a role or its group."""
     groups = {role.rpartition("-")[0] for role in roles}
     return len(written) >= len(roles) and not {*roles, *groups} & {*written, *document.data}
 
@@ -107,7 +107,7 @@ def _of_mesh(
     roles: tuple[str, ...],
     errors: list[DocumentError],
 ) -> dict[str, Machine]:
-    """Return the machines of a mesh: those under `hosts`, or without it the file's first ones."""
+    """Return a mesh's machines: the first under `hosts`, or of the file without `hosts`."""
     listed = isinstance(document.data.get(pairs.HOSTS), list)
     every = [m for role, m in written.items() if role.startswith(f"{pairs.HOSTS}-") or not listed]
     if len(every) < len(roles) and not errors:

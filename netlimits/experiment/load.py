@@ -34,7 +34,7 @@ def sides(
     other: Path | str | None,
     changes: Sequence[tuple[str, str]],
 ) -> tuple[Experiment, Experiment]:
-    """Return both sides of a duet: the experiment, and another file or the same with `changes`."""
+    """Return both sides of a duet: the experiment, and `other` or the same file with `changes`."""
     loaded: list[Experiment] = []
     errors: list[DocumentError] = []
     for file, own in ((path, ()), (other or path, tuple(changes))):
@@ -85,7 +85,7 @@ def _read(
     errors = shape_errors(data, where)
     unknown = data.keys() - schema.structure()["properties"].keys()
     if unknown:
-        errors = [error for error in errors if error.steps]  # a missing key may be there, misspelt
+        errors = [error for error in errors if error.steps]  # the key may be misspelt
     salvaged = salvage(data, errors, read.replaced)
     reader = Reader(salvaged, where, read.text)
     experiment = reader.experiment()
@@ -94,7 +94,7 @@ def _read(
     mine = [each for each in (*misspelt, *errors) if each.problem.startswith(UNKNOWN)]
     if any(
         each.steps[:1] not in (("repeat",), ("report",)) for each in mine
-    ):  # a misspelt key may use a factor
+    ):  # the value of a misspelt key may use a factor
         useless = [error for error in useless if not error.problem.startswith(unused.UNUSED)]
     harmless = {name for name in unknown if not isinstance(data[name], list | dict)}
     causes = [error for error in (*read.repeated, *errors) if not {*error.steps[:1]} & harmless]

@@ -1,4 +1,4 @@
-"""The order of a plan's runs: blocked, shuffled, listed, or by coin-flips, from a recorded seed."""
+"""The order of a plan's runs: blocked, shuffled, listed or coin-flips, from a recorded seed."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def rows(
         return ((block, number) for block in numbers for number in blocks(block))
     draw = _draw(repeat)
     if repeat.order == "coin-flips":
-        # Flipping a coin for each factor, again if the configuration is excluded, gives each
-        # remaining configuration the same probability. One draw among those is equivalent.
+        # Flipping a coin for each factor, and again after an excluded configuration, gives each
+        # remaining configuration the same probability. One draw among these is equivalent.
         return ((1, int(draw() * configurations)) for _ in range(flips))
     if repeat.order == "shuffled":
-        # In the file's order, so that the shuffle alone decides
+        # In the file's order before the shuffle, so that only the shuffle decides the order
         repeated = itertools.chain.from_iterable(map(blocks, numbers))
         return ((1, number) for number in rounds.shuffle(array("I", repeated), draw))
     return (

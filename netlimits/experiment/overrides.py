@@ -30,7 +30,7 @@ class Source:
     overrides: Overrides = ()
 
     def line(self, key: KeyPath) -> int | None:
-        """Return the line of a key or of the nearest thing around it; None when `--set` made it."""
+        """Return the line of a key or of the nearest key above it; None if `--set` made it."""
         if self.override(key):
             return None
         while key and key not in self.lines:

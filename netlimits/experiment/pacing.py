@@ -1,4 +1,4 @@
-"""A constant bit rate by netperf's -q, fq's maxrate or tbf, which all count whole frames.
+"""A constant bit rate by netperf's -q, fq's maxrate or tbf, each of which counts whole frames.
 
 If a qdisc dropped packets, the sender would count data that never left. So its queue holds more
 than a socket's send buffer.
@@ -24,7 +24,7 @@ BURST_S = 2e-3
 
 LEAST_BURST = 16 << 10
 """Bytes; tbf drops a frame that is longer than its burst, and jumbo frames have 9 KB. It is also
-what fq lets a new flow send unpaced, instead of its default of ten times the MTU.
+the `initial_quantum` of fq, which a new flow sends unpaced (fq's default is ten times the MTU).
 """
 
 

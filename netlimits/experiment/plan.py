@@ -31,17 +31,17 @@ from netlimits.tools import tool
 
 SEED_BITS = 48
 OVERHEAD = 0.1
-"""Seconds that a run takes besides its measurement: reading settings back, starting netperf."""
+"""Seconds that a run takes in addition to its measurement, such as to read settings back."""
 TRIALS = 8
 """Approximate number of trials of a search, from benchmarks/search.py."""
 _KEPT = 10_000
-"""If there are at most this many configurations, they are computed once, not for each replicate.
+"""Up to this many configurations are computed once instead of once for each replicate.
 
-The time that a mesh takes is estimated from this many runs."""
+It is also the number of runs from which the time of a mesh is estimated."""
 
 
 def seeded(experiment: Experiment) -> Experiment:
-    """Return the experiment with its own seed, or with a new one noted among its overrides."""
+    """Return the experiment with its own seed, or with a new one recorded as an override."""
     if experiment.repeat.seed is not None:
         return experiment
     seed = secrets.randbits(SEED_BITS)
@@ -94,7 +94,7 @@ class Plan:
         self._profiled = profile.get("runs", PROFILED_RUNS) if profile else 0
 
     def __len__(self) -> int:
-        """Return the number of runs; of a search, the number of trials so far."""
+        """Return the number of runs, or the number of trials so far if the plan is a search."""
         if self.experiment.searched:
             return len(self._trials)
         added = sum(
@@ -112,7 +112,7 @@ class Plan:
     def extended(self, replicates: int, seed: int, chosen: Sequence[int] = ()) -> Plan:
         """Return the plan with `replicates` more runs of each configuration after all others.
 
-        `chosen` are the numbers of the configurations that get them, from 1; empty: all.
+        `chosen` holds the numbers (from 1) of the configurations to repeat; empty means all.
         """
         count = len(self.configurations)
         if wrong := [number for number in chosen if number > count]:
@@ -155,7 +155,7 @@ class Plan:
         return sum(1 for run in self.runs() if run.profiled and not self.skip_reason(run.values))
 
     def _block(self, block: int) -> range | array[int]:
-        """Return the configurations of a block; each is spread evenly over blocks against drift."""
+        """Return the configurations of a block. Each is spread evenly over the blocks."""
         if not self._often:
             return range(len(self.configurations))
         return array(
@@ -174,7 +174,7 @@ class Plan:
             yield from self._expanded(first)
 
     def _expanded(self, first: int = 1) -> Iterator[Run]:
-        """Yield every run of the configurations; in a search, at its lowest or highest load."""
+        """Yield every run of the configurations; in a search, with the lowest or highest load."""
         order = itertools.islice(self._order(), first - 1, None)
         for number, (block, chosen) in enumerate(order, first):
             profiled, place = divmod(chosen, len(self.configurations))
@@ -233,7 +233,7 @@ class Plan:
         return len(self)
 
     def seconds(self, groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
-        """Return the approximate seconds that the plan takes, by the tools' estimates of a run."""
+        """Return the approximate seconds that the plan takes, from the tools' estimates."""
         raise_all(self._setups.errors())
         if self.experiment.mesh:
             runs = [
@@ -255,7 +255,7 @@ class Plan:
         return total / weight * often
 
     def setup(self, values: Values) -> Setup:
-        """Return the resolved setup of a configuration; equal ones are resolved once."""
+        """Return the resolved setup of a configuration; equal setups are resolved once."""
         setup = self._setups.of(values)
         return pairs.at(setup, values) if self.experiment.mesh else setup
 

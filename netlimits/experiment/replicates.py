@@ -10,7 +10,7 @@ from netlimits.experiment.duet import Interleaved
 from netlimits.model import Experiment
 
 RUN_LIMIT = 1_000_000_000
-"""Three weeks of a thousand hosts in runs of a second each; more is taken for a mistake."""
+"""Maximum number of runs: 1000 hosts need three weeks for as many runs of 1 s."""
 
 
 def per_configuration(

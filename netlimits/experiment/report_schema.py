@@ -10,13 +10,13 @@ from netlimits.charts import KINDS
 TABLES = ("summary",)
 
 VERDICTS = "verdicts"
-"""An entry that is this word alone: what limited each configuration (`limits.explained`)."""
+"""Entry of one word: a table of what limited each configuration (`limits.explained`)."""
 
 SEARCH = "search"
-"""Another such word: the highest load of each configuration (`analysis.statistics.search`)."""
+"""Entry of one word: the highest load of each configuration (`analysis.statistics.search`)."""
 
 WORDS = (VERDICTS, SEARCH)
-"""The tables that are a word alone in `report:`."""
+"""The entries of `report:` that consist of one word."""
 
 TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
 _NAMES: Mapping[str, Any] = {

@@ -31,7 +31,7 @@ from netlimits.tools import tool
 
 INTERIM = "interim_seconds"
 LEAST_INTERIM = 0.1
-"""Seconds: no tool prints interim results more often."""
+"""Minimum interval of interim results in seconds, below which tools print none."""
 
 
 def source(experiment: Experiment) -> Source:

@@ -1,6 +1,7 @@
 """The JSON Schema of an experiment file; tools and settings bring their own parts.
 
-`document_schema` is what editors get: there each scalar of those parts may also be a `${name}`.
+`document_schema` is what editors get: there, each scalar
+in a tool's or setting's part may also be a `${name}`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ NAME = "^[A-Za-z_][A-Za-z0-9_]*$(?!\\n)"
 ROLE = "^[A-Za-z][A-Za-z0-9_-]{0,31}$(?!\\n)"
 ROLES = ("sender", "receiver")
 WHEN = "when"
-"""A key of an entry of `settings:` that is no setting; `roles` is the other one."""
+"""A key in an entry of `settings:` that names no setting; the only other such key is `roles`."""
 
 ORDERS = ("blocked", "shuffled", "listed", "coin-flips")
 
@@ -260,7 +261,7 @@ def document_schema() -> dict[str, Any]:
     """Return the whole schema, for editors (draft 2020-12)."""
     schema = structure()
     keys = schema["properties"]
-    keys["settings"]["items"]["minProperties"] = 2  # netlimits itself reports it in better words
+    keys["settings"]["items"]["minProperties"] = 2  # netlimits has a clearer error for this
     entries = [word_entry(), table_entry(), *map(chart_entry, KINDS)]
     keys["report"] = {**_REPORT, "items": {"anyOf": entries}}
     settings = keys["settings"]["items"]["properties"]

@@ -19,7 +19,7 @@ SAMPLE = 1_000
 
 
 class Setups:
-    """The setups of configurations; those with the same looked-up values are resolved once."""
+    """The setups of configurations; each combination of looked-up values is resolved once."""
 
     def __init__(
         self, experiment: Experiment, configurations: Configurations | Interleaved
@@ -39,7 +39,8 @@ class Setups:
         """Return the errors in options, each for the first configuration that shows it.
 
         `stays` returns True for the number of a configuration that is certain to remain in the
-        plan. With it, an error is returned only if such a configuration has it, or all have.
+        plan. With it, an error is returned only if such a
+        configuration has the error, or all configurations have it.
         """
         faults: dict[str, dict[str, DocumentError]] = {}
         often: Counter[str] = Counter()

@@ -53,7 +53,7 @@ def leaves(options: Any, key: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
 
 
 def resolve(options: Any, values: Values) -> Any:
-    """Return the options with every `${name}` replaced; those that become null are left out."""
+    """Return the options with every `${name}` replaced; options that become null are left out."""
     if isinstance(options, dict):
         each = {name: (inner, resolve(inner, values)) for name, inner in options.items()}
         return {name: value for name, (inner, value) in each.items() if not left_out(inner, value)}

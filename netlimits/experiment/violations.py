@@ -83,7 +83,7 @@ def _sentences(error: Any) -> Iterator[Fault]:
 
 
 def _best_branch(error: Any, key: KeyPath) -> Iterator[Fault]:
-    """Yield the violations of the alternative that was meant, by the kind of the written value."""
+    """Yield the violations of the alternative that fits the kind of the written value."""
     branches: dict[int, list[Any]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)
@@ -136,7 +136,7 @@ _BOUNDS = {
 
 
 def _problem(error: Any) -> str:
-    """Return a violated keyword as a sentence without its subject."""
+    """Return the violation of a keyword as a sentence without its subject."""
     keyword, argument, value = error.validator, error.validator_value, error.instance
     match keyword:
         case "type":

@@ -20,7 +20,7 @@ FEW = 64
 """Up to this many free hosts, every call of `ready` looks for hosts that have waited too long."""
 
 SCAN = 0.01
-"""With more free hosts, the minimum time between two such looks, as a share of the longest run."""
+"""With more free hosts, the minimum time between two searches, as a share of the longest run."""
 
 LOOK = 256
 """Maximum number of a host's jobs that are searched for one to begin out of order."""
@@ -30,11 +30,11 @@ HELD = 2
 (`_look`). Full queues of all hosts need 0.5, since a job is in the queues of two hosts."""
 
 PARKED = 8
-"""The same limit for all jobs in memory, including those parked for unreachable hosts."""
+"""The same limit when jobs that are parked for unreachable hosts are counted too."""
 
 
 class Dispatch:
-    """Decides which of the `jobs` may begin, in their order as far as hosts are free.
+    """Decides which of the `jobs` may begin, in their order if the hosts are free.
 
     A host and a group are in one job at a time; at most `at_once` jobs run (0: no limit). Times are
     seconds of any clock. To bound memory, only as many jobs are read as hosts need to choose from.
@@ -54,11 +54,11 @@ class Dispatch:
         """Number -> job, for jobs that have been read and have not ended."""
         self._most = at_once or load.count
         self._queues: dict[str, deque[int]] = {host: deque() for host in load.jobs_of}
-        self._left = {**load.seconds_of}  # seconds, of each host and group
+        self._left = {**load.seconds_of}  # host or group -> seconds of its jobs
         self._group = {host: load.group(host) for host in load.jobs_of}
         self._unread = {**load.jobs_of}
         self._free = set(self._queues)
-        self._touched = set(self._queues)  # their queues changed since the last `ready`
+        self._touched = set(self._queues)  # hosts whose queues changed since the last `ready`
         self._parked: dict[str, list[int]] = {}  # unreachable host -> jobs that wait for it
         self._scanned = -math.inf
         self._busy: dict[Hashable, float] = {}  # host or group -> about when it will be free
@@ -67,10 +67,10 @@ class Dispatch:
         self._across_first = load.across >= load.bound() > 0
         most = max(load.jobs_of.values(), default=0)
         self._look = max(16, min(most, 2 * len(self._queues), LOOK))
-        self._short = set(self._queues)  # may have too few jobs in their queues
+        self._short = set(self._queues)  # hosts that may have too few jobs in their queues
 
     def ready(self, now: float) -> list[int]:
-        """Return the numbers of the jobs to begin now, which count as begun."""
+        """Return the numbers of the jobs to begin now, and mark these jobs as begun."""
         self._read()
         begun: list[int] = []
         for number in self._next_in_order():
@@ -266,14 +266,14 @@ class Dispatch:
     def _until(self, place: Hashable, now: float) -> float:
         """Return about how many seconds a place stays busy.
 
-        An overdue job is expected to last as long again as it is overdue.
+        A job that is overdue by t seconds is expected to last t seconds more.
         """
         return abs(self._busy.get(place, now) - now)
 
     def _overtake(self, host: str, late: frozenset[str], now: float) -> tuple[int, ...]:
-        """Begin a later job of a `late` host that delays no other host, if there is one.
+        """Begin a later job of a `late` host if such a job delays no other host.
 
-        Its partner must be late too, or have it as the next job.
+        The job's other host must be late too, or have this job as its next one.
         """
         best: tuple[tuple[bool, tuple[float, float], int], int] | None = None
         for number in itertools.islice(self._queues[host], self._look):
@@ -304,7 +304,7 @@ def makespan(
 ) -> float:
     """Simulate a dispatch and return the seconds that it takes for all jobs.
 
-    The jobs last as planned, or as long as `lengths` has them.
+    `lengths` holds the seconds that each job takes; without it, jobs take the planned time.
     """
     dispatch = Dispatch(jobs, groups, at_once)
     ends: list[tuple[float, int]] = []

@@ -1,4 +1,4 @@
-"""The real lengths of runs, learned from runs of about the same planned length."""
+"""The expected lengths of runs, learned from past runs of about the same planned length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEARNED = 100
 """Minimum number of runs that the moving averages cover."""
 
 MOST = 0.5
-"""A run that is longer than the mean counts as at most this share longer, since it may hang."""
+"""A run counts as at most this share longer than the mean, since a very long run may have hung."""
 
 LEAST = 1e-9
 """Shortest length in seconds, which avoids a division by 0."""

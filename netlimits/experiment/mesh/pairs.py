@@ -81,7 +81,7 @@ def _shaped(hosts: Sequence[str], shape: str) -> Iterator[tuple[str, str]]:
         yield from itertools.product(hosts[: count // 2], hosts[count // 2 :])
     else:
         for a, b in itertools.combinations(range(count), 2):
-            # each sends to those less than half way round the circle: all send about as often
+            # each host sends to the hosts within half a circle, so all send about equally often
             first = 2 * (b - a) < count or (2 * (b - a) == count and a % 2 == 0)
             yield (hosts[a], hosts[b]) if first else (hosts[b], hosts[a])
 
@@ -107,7 +107,7 @@ def faults(written: Mapping[str, Any]) -> Iterator[tuple[str, *tuple[str | int, 
 
 
 def at(setup: Setup, values: Values) -> Setup:
-    """Return a setup with a pair's hosts in place of `sender` and `receiver`."""
+    """Return a setup with the hosts of the pair in `values` in place of `sender` and `receiver`."""
     host = {end: str(values[end]) for end in (Mesh.SENDER, Mesh.RECEIVER)}
     around = setup.around
     if around.trace:

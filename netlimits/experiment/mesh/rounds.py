@@ -68,7 +68,7 @@ def circle(hosts: Sequence[H]) -> Iterator[list[tuple[H, H]]]:
 
 
 def _coloured(pairs: Sequence[tuple[Hashable, Hashable]], order: Iterable[int]) -> list[list[int]]:
-    """Return the rounds of any pairs by Kempe chains; for bipartite pairs the fewest (König)."""
+    """Return rounds for any pairs (Kempe chains): as few as possible if bipartite (König)."""
     of: dict[Hashable, dict[int, int]] = defaultdict(dict)  # host -> round -> pair
     degree: dict[Hashable, int] = defaultdict(int)
     for pair in pairs:

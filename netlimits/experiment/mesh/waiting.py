@@ -11,8 +11,8 @@ from netlimits.experiment.mesh.lengths import Lengths
 from netlimits.experiment.mesh.workload import Workload
 
 # ALIKE, FEW_ALIKE and ALL_ALIKE were the best values in simulations of 6 to 200 hosts with 5 to 800
-# runs each. Keeping the order costs more waiting the more runs there are. Leaving it costs less the
-# more runs and hosts there are: few hosts find no partners out of order, and do not end together.
+# runs each. With more runs, keeping the order costs more waiting. With more runs and hosts, leaving
+# the order costs less: few hosts rarely find a free partner, and end at different times.
 
 ALIKE = 2.2
 """Runs of a round count as equally long up to a coefficient of variation: this value divided by the
@@ -30,7 +30,7 @@ CLOSE = 0.05
 any schedule. They are broken in a resumed mesh, with groups, and if `at_once` delays pairs."""
 
 WORTH = 0.2
-"""Keeping the order is worthwhile up to this share above that bound."""
+"""The order is kept only if the runs take at most this share longer than that lower bound."""
 
 WHOLE = 3.0
 """How long a free host waits if rounds are whole, in lengths of the longest run."""
@@ -61,7 +61,7 @@ class RoundOrder:
         self._in_rounds = False
 
     def patience(self) -> float:
-        """Return the seconds that a free host waits for its next partner, -inf if it is no use."""
+        """Return how many seconds a free host waits for its next partner, -inf for no wait."""
         if not self._is_worth_it or self._is_uneven:
             self.breaks()
             return -math.inf

@@ -31,7 +31,7 @@ class Workload:
         self._fewest: float = math.inf
         self._ends: defaultdict[Hashable, float] = defaultdict(
             float
-        )  # place -> when its jobs so far end, in order
+        )  # place -> end of its last job if all jobs run in order
         self._across = 0.0  # seconds of jobs that go through two groups
         self._squares = 0.0
         jobs, counted = itertools.tee(jobs)

@@ -19,7 +19,7 @@ _MICROSECONDS = {"us": 1.0, "ms": 1e3, "s": 1e6}
 _THROUGHPUT = "throughput_mbps"
 
 LATE = 0.01
-"""Seconds by which a busy host may end its measurement too late."""
+"""Seconds by which the measurement on a busy host may end too late."""
 
 
 def limits(options: Mapping[str, Any]) -> tuple[int, int]:
@@ -48,7 +48,7 @@ def read(options: Mapping[str, Any], load: int) -> Search:
 def judged(
     search: Search, asked_mbps: float | None, figures: Mapping[str, Scalar]
 ) -> dict[str, Scalar]:
-    """Return the columns of a trial: by how much it missed its worst bound, and which one.
+    """Return the columns of a trial: the bound that it missed most, and by how much.
 
     The requested rate (`asked_mbps`) must arrive; otherwise a queue grows, and a longer trial would
     lose data. iperf3's own loss is preferred: it does not count data in flight at the end.

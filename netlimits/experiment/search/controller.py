@@ -14,7 +14,7 @@ from netlimits.model import Search
 from netlimits.model.searches import Bounds, SearchTrial, bounds
 
 _PACKETS = 10**9
-"""Packets of a trial as given to MLRsearch, which takes whole numbers: the precision of shares."""
+"""Packets per trial that MLRsearch is told. It takes whole numbers, so this sets the precision."""
 
 PRECEDING = 1
 """Coarser searches before the last one. With two, simulated searches took one more trial."""
@@ -24,7 +24,7 @@ _FOREVER = 1e9
 
 
 class _Next(Exception):
-    """Leaves MLRsearch with the load of a trial that has not been measured yet."""
+    """Raised to leave MLRsearch; holds the load of a trial that has not been measured yet."""
 
     def __init__(self, load: int) -> None:
         super().__init__(load)

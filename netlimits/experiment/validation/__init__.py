@@ -1,5 +1,6 @@
 """Validation of an experiment file, in stages, so that all errors of a file are reported together.
 
 `shape` (JSON Schema), `semantics` (names, roles, lists), `unused` (factors without effect),
-`plan_errors` (configurations and their options). Each stage checks what the earlier errors leave.
+`plan_errors` (configurations and their options). Each stage checks only the parts
+without earlier errors.
 """

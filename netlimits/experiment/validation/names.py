@@ -1,4 +1,4 @@
-"""The names that an experiment defines, and everything in it that refers to one."""
+"""The names that an experiment defines, and the check of every reference to a name."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Names:
             expression = expressions.compile(templates.written(written))
         except InputError as error:
             self.fault(str(error), *key)
-            self.unknown.append("")  # it may name anything
+            self.unknown.append("")  # an invalid expression may refer to any name
             return None
         known = list(known)
         for name in sorted(expression.names - set(known)):

@@ -1,7 +1,8 @@
 """Errors in the plan of an experiment that has other errors: only those that are certain.
 
-Each known error makes part of the plan unknown, and nothing that depends on that part is reported:
-not on a factor with another error, nor on a configuration that an unknown condition may remove.
+Each known error makes part of the plan unknown, and errors that depend on that part are not
+reported. Examples: a factor with another error; a configuration that an unknown condition may
+remove.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Remains:
         """Return the certain errors in conditions, replicates and options."""
         wrong = [*configurations.errors]
         if self.broken and sum(configurations.removed) == configurations.product:
-            wrong = []  # unknown which condition removes the last configuration
+            wrong = []  # the condition that removes the last configuration is unknown
         try:
             replicates.per_configuration(self.experiment, configurations)
         except DocumentError as error:
@@ -93,7 +94,7 @@ class Remains:
         return [error for error in errors if self.is_sure(error, expanded=True)]
 
     def is_sure(self, error: DocumentError, *, expanded: bool = False) -> bool:
-        """Return True if an error of the plan remains whatever replaces the cuts."""
+        """Return True if an error of the plan remains for any valid replacement of the cuts."""
         if follows(error, self.cuts):
             return False
         section, *steps = error.steps
@@ -143,7 +144,7 @@ def _remains(
     bad = {int(cut[1]) for cut in cuts if cut[0] == "exclude" and cut[1:]}
     bad |= {number for number, text in enumerate(experiment.exclude) if _names(text) - known}
     broken = bad | {_ANY for cut in cuts if cut[0] not in sections or cut == ("exclude",)}
-    if whole and partial and broken and not unsure:  # perhaps it leaves only the missing values
+    if whole and partial and broken and not unsure:  # the rest may have no run
         return _remains(experiment, cuts, frozenset(partial))
     added = min((int(cut[1]) for cut in cuts if cut[0] == "include" and cut[1:]), default=None)
     count = len(experiment.factors)

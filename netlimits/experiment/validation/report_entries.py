@@ -62,7 +62,7 @@ def _faults(factor: str, values: list[str], written: str) -> Iterator[str]:
 
 
 def _comparisons(entry: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str, str]]:
-    """Yield each comparison of a table's entry: its place, its factor and its text."""
+    """Yield each comparison of a table's entry: its key path, its factor and its text."""
     request = entry.get("improvement", {})
     if isinstance(request, str):
         yield ("improvement",), str(entry.get("rows", "")), request
@@ -77,7 +77,7 @@ def _comparisons(entry: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str, str]]
 
 
 def _named(entry: Mapping[str, Any], part: str) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the names in one part of a report's entry, with their places in it."""
+    """Yield the names in one part of a report's entry, with their key paths."""
     written = entry.get(part, [])
     if isinstance(written, str):
         yield (part,), written

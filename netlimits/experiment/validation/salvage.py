@@ -22,7 +22,7 @@ _LISTS = ("exclude", "include", "settings", "report")
 _WRONG = float("nan")
 """Replaces an invalid value; as a NaN, it equals nothing."""
 MORE = float("nan")
-"""Follows the value of a factor that has one value instead of a list: others may be missing."""
+"""Appended to a factor that has one value instead of a list, since other values may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +127,10 @@ def salvage(
         if section not in sections or section in _NAMES:
             brought |= set(words(part))
             flat = isinstance(part, dict) and not any(isinstance(v, dict) for v in part.values())
-            any_name |= section not in _NAMES and flat  # it may be meant for factors
+            any_name |= section not in _NAMES and flat  # `factors` misspelt?
         if section in AROUND and not inner and isinstance(part, dict):
             lacking.add(cut)
-            continue  # a key is missing; the others can be checked
+            continue  # a key is missing; the other keys can be checked
         fine = section in (*_NAMES, *_LISTS, "measure", *AROUND)
         if not fine or not inner or not _cut(section, left.get(section), inner):
             left.pop(section, None)
@@ -182,7 +182,7 @@ def _cut(section: str, part: Any, cut: KeyPath) -> bool:
     if section in _NAMES:
         _cut_values(part, cut, may_be_value=section == "factors")
     elif section != "measure" or len(cut) > 1 or not isinstance(part.get(cut[0]), dict):
-        cut_option(part, cut)  # the lookups of an unknown tool are checked
+        cut_option(part, cut)  # an unknown tool stays: its lookups are checked
     if section == "settings":  # without roles, the entry has no effect
         part.setdefault("roles", [])
     return True

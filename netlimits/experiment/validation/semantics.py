@@ -256,7 +256,7 @@ class Reader:
         tools: dict[str, Mapping[str, Any]] = self.data.get("measure", {})
         for name, options in tools.items():
             self.names.lookups(options, ("measure", name))
-            if not isinstance(options, dict):  # a `${name}`, which the schema lets pass
+            if not isinstance(options, dict):  # a `${name}`, which the schema allows
                 self.names.fault(f"must be a mapping, not {options}", "measure", name)
                 continue
             policy = options.get(schema.IF_MISSING)

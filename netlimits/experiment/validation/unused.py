@@ -1,7 +1,7 @@
 """Errors for factors without effect: a forgotten `${name}`, or a superfluous name.
 
 Such a factor only repeats runs, although its rows look like results. A list of a
-`zip` group may be a label of the others; `dummies` lists factors that are meant to have no effect.
+`zip` group may only label the other lists. `dummies` lists factors that may lack an effect.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNUSED = "nothing uses it"
 def errors(
     experiment: Experiment, data: Mapping[str, Any], where: Source, names: Names
 ) -> list[DocumentError]:
-    """Return an error for each name without effect, unless a misspelt name may have meant it."""
+    """Return an error for each name without effect, unless a misspelt name may stand for it."""
     faults: list[DocumentError] = []
     if names.salvaged.any_name or any(cut[0] in _TEXTS for cut in names.salvaged.cuts):
         return faults
