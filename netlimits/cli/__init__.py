@@ -1,6 +1,6 @@
 """The command line: the only place that prints or exits.
 
-Each command is a file; `shared` has what several of them use.
+Each command has its own module; `shared` has the code that several commands use.
 
 A command's module is imported when the command is called, so that `netlimits --help` costs
 little more than click itself; its one-line help therefore stands here.
@@ -55,7 +55,7 @@ COMMANDS: dict[str, str] = {
     "schema": "Print the JSON Schema of experiment files, for editors.",
     "lab": "Build test hosts on this machine: namespaces or machines.",
 }
-"""Command, by which its module is named too -> its line in `netlimits --help`, in this order."""
+"""Command (also its module's name) -> its line in `netlimits --help`, in the help's order."""
 
 TRACEBACK = "NETLIMITS_TRACEBACK"
 """Environment variable: if set, a bug in netlimits ends in a traceback."""
@@ -116,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
     except NetlimitsError as error:
-        # these have a line for each command that restores a host, or for each finding or error
+        # these errors have a line for each restoring command, each finding or each error
         several = error.exit_status == 3 or isinstance(error, CheckError | DocumentErrors)
         echo(f"netlimits: {str(error) if several else one_line(str(error))}", err=True)
         sys.exit(error.exit_status)
@@ -133,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
-    except OSError as error:  # a folder that may not be read, a full disk under the output
+    except OSError as error:  # such as an unreadable folder, or a full disk
         if not error.filename and error.errno not in OUTPUT_ERRORS:
             _bug(error)
         _drop_output()

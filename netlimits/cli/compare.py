@@ -1,4 +1,4 @@
-"""`netlimits compare`: campaigns against a baseline, for people and for the gate of a merge."""
+"""`netlimits compare`: compare campaigns with a baseline, for people and to gate a merge."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def _statuses(table: pd.DataFrame, strict: bool) -> Iterator[int]:
 def _comparisons(
     baseline: Results, after: Sequence[Results], sessions_differ_by: float | None
 ) -> Iterator[BothSides]:
-    """Yield each campaign against the baseline or, without any, the baseline's sides (a duet)."""
+    """Yield each campaign with the baseline or, without campaigns, both sides of a duet."""
     if not after and (baseline.campaign is None or not baseline.campaign.experiment.sides):
         raise DataError(
             f"{baseline.path}: is not a duet (netlimits run EXPERIMENT --against …); name a "

@@ -1,4 +1,4 @@
-"""`netlimits diagnose`: from two host names to what limits the traffic between them, proven."""
+"""`netlimits diagnose`: find what limits the traffic between two hosts, and prove it."""
 
 from __future__ import annotations
 

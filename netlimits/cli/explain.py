@@ -1,4 +1,4 @@
-"""`netlimits explain`: what limited each configuration, by which evidence, what would prove it."""
+"""`netlimits explain`: what limited each configuration, the evidence, and how to prove it."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _stacks(source: Results) -> dict[str, Mapping[str, int]]:
 
 
 def _campaigns(source: Results) -> dict[str, tuple[str, int]]:
-    """Return each campaign's id, and the number of runs in the campaigns before it, by its name."""
+    """Return campaign name -> its id, and the number of runs in all campaigns before it."""
     if source.campaign:
         return {"": (source.campaign.archive.identity, 0)}
     before, campaigns = 0, {}

@@ -53,5 +53,5 @@ def extend(results: Path, replicates: int, seed: int | None, **options: Any) -> 
             f"{quoted(results)}"
         )
     added = replicates, secrets.randbits(SEED_BITS) if seed is None else seed
-    campaign.plan.extended(*added)  # raises before any host is asked
+    campaign.plan.extended(*added)  # raises errors before any host is contacted
     go_on(campaign, "extend", added, **options)

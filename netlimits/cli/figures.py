@@ -151,7 +151,7 @@ def figures(
             folder.mkdir(parents=True, exist_ok=True)
     for name, figure in _named(drawn):
         for file in (f"{name}.{form}" for form in forms):
-            if inside:  # in a results folder, replace a link of that name, do not write through it
+            if inside:  # in a results folder, replace a symlink instead of following it
                 with writing(folder / file):
                     Folder(folder.parent).remove(f"{folder.name}/{file}")
             echo(charts.save(figure, folder / file))

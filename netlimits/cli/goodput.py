@@ -1,4 +1,4 @@
-"""`netlimits goodput`: how much data a link can carry beside its headers, without measuring."""
+"""`netlimits goodput`: compute how much data a link can carry in addition to headers."""
 
 from __future__ import annotations
 

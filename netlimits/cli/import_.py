@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from netlimits.model import Scalar
 
 NAMED = 2
-"""Maximum number of runs to list for a reason."""
+"""Maximum number of runs to list for each reason."""
 
 
 @click.command("import")

@@ -331,7 +331,7 @@ def _loss(text: str) -> float:
         share = float(number) / 100
     except ValueError:
         raise ValueError(f"{text!r} is no loss, such as 0.1%") from None
-    if rest or (share and not sign):  # 0.1 would be 10 % to some, 0.1 % to others
+    if rest or (share and not sign):  # without %, 0.1 could mean 10 % or 0.1 %
         raise ValueError(f"{text!r} is no loss; add %, as in 0.1%")
     return share
 

@@ -153,7 +153,7 @@ def plan(
 
 
 class _Shown(io.StringIO):
-    """A terminal as a stream that escapes control codes, which values may contain."""
+    """A stream that writes to the terminal and escapes control codes in values."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class _Shown(io.StringIO):
 def _skipped(
     experiment: Experiment, bound: Mapping[str, Machine], patience: Patience
 ) -> dict[str, str]:
-    """Return the reason for each tool that its hosts do not have and that may be missing."""
+    """Return tool -> reason, for each tool that may be missing and that its hosts lack."""
     may_be = [name for name in experiment.measure if resolution.may_be_missing(experiment, name)]
     if not bound or not may_be:
         return {}

@@ -97,7 +97,7 @@ def _data(item: Item) -> str:
 
 
 def _experiment(item: Item) -> str:
-    """Return the experiment's file, or its name where there is none yet."""
+    """Return the experiment's file, or its name if the file does not exist yet."""
     path = _file(item)
     return path.as_posix() if path else f"{item.experiment} (not shipped yet)"
 
@@ -105,7 +105,7 @@ def _experiment(item: Item) -> str:
 def _file(item: Item) -> Path | None:
     """Return `experiments/NAME.yaml` if that file exists here or in the checkout, else None.
 
-    The path is relative to either, so that the output is the same on every machine.
+    The path is relative, so that the output is the same on every machine.
     """
     import netlimits
 
@@ -136,7 +136,7 @@ def _item(report: Report, item: Item) -> dict[str, Any]:
 
 
 def _regenerated(part: Regenerated, out: Path) -> str:
-    """Return the lines on an item: its heading, its files, and each comparison."""
+    """Return the lines about an item: its heading, its files, and each comparison."""
     lines = []
     if part.item:
         lines.append(f"  {part.item.kind}: {part.item.heading}")

@@ -1,4 +1,4 @@
-"""`netlimits report`: a campaign as one HTML page to hand on."""
+"""`netlimits report`: a campaign as one HTML page that can be passed on."""
 
 from __future__ import annotations
 

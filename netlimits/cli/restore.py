@@ -1,4 +1,4 @@
-"""`netlimits restore`: hosts as they were found."""
+"""`netlimits restore`: restore hosts to their original settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`netlimits resume`: go on with an interrupted campaign."""
+"""`netlimits resume`: continue an interrupted campaign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`netlimits run`: a new campaign."""
+"""`netlimits run`: run an experiment as a new campaign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`netlimits status`: how far a campaign is, and what its hosts report."""
+"""`netlimits status`: a campaign's progress, and what its hosts report."""
 
 from __future__ import annotations
 

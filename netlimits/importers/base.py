@@ -19,9 +19,9 @@ from netlimits.importers.documents import JsonDocument
 from netlimits.model import Scalar, Status
 
 FILE_LIMIT = 64 * 2**20
-"""Bytes; a million runs of `-o` output take about as much."""
+"""Maximum bytes of a file; a million runs of netperf's `-o` output take about as much."""
 LINE_LIMIT = 2**16
-"""Characters; a row with all of netperf's selectors takes a tenth of it."""
+"""Maximum characters of a line; a row with all of netperf's selectors takes a tenth of it."""
 TEXT_LIMIT = 300
 """Maximum characters kept of a word or a message."""
 
@@ -50,7 +50,7 @@ FACTORS = (
 )
 """Factors of imported runs, in the order of the columns; a run has those that its file states.
 
-Other factors, such as those that a benchmark's own metadata name, follow them.
+Other factors, such as those from a benchmark's own metadata, follow these.
 """
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -85,7 +85,7 @@ class ImportedRun:
 
     Attributes:
         line: The run's last line, from 1.
-        status: As of netlimits' own runs.
+        status: The same values as for netlimits' own runs.
         reason: Why the run is not ok.
         values: Factor -> value.
         figures: Column -> value.
@@ -259,7 +259,7 @@ def entries(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return True for a JSON number that fits a column, which NaN and infinity do not."""
+    """Return True for a JSON number that fits a column; NaN and infinity do not fit."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
 
 

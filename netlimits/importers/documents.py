@@ -1,6 +1,6 @@
 """Find the JSON objects in a text: documents, an array of them, or those between lines of a log.
 
-A document that breaks off after its first line is an error: half a result must not pass for none.
+A document that breaks off after its first line is an error, so that none is lost unnoticed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _OPENING = re.compile(r"\{(?=\s*[\"}])|\[(?=\s*[\[{])")
 _DEEPEST = 5
 """Maximum depth at which results are nested in other objects and arrays."""
 _TEXT_OF_JSON = 40
-"""A longer string in a document is tried as JSON: a program may have kept a tool's output so."""
+"""A longer string in a document is also parsed as JSON, since it may be a tool's output."""
 _TRIES = 4
-"""Failed tries may read this many times the length of the text in total, plus `_FREE`."""
+"""Failed attempts may read this many times the length of the text in total, plus `_FREE`."""
 _FREE = 10**6
-"""Characters that failed tries may read in a text of any length."""
+"""Characters that failed attempts may read in a text of any length."""
 
 
 class JsonDocument(NamedTuple):
@@ -91,7 +91,7 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
 def recognized(
     document: JsonDocument, recognizes: Callable[[Mapping[str, Any]], object]
 ) -> Iterator[JsonDocument]:
-    """Yield the document if it is recognized, else each object nested in it that is."""
+    """Yield the document if it is recognized, else each recognized object nested in it."""
     yield from (
         JsonDocument(document.line, value)
         for value in _inside(document.value, recognizes, _DEEPEST)

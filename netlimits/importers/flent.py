@@ -1,6 +1,6 @@
 """flent's data files (`.flent.gz`): each series as interim results, and what its metadata states.
 
-`MEAN_VALUE` is netperf's mean of what arrived. Series that flent computes from others are left
+`MEAN_VALUE` is netperf's mean of received data. Series that flent computes from others are left
 out of sums.
 """
 

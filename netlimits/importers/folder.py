@@ -35,7 +35,7 @@ MOST_FILES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """The result of an import: runs by status and by reason, with `file:line` of those not ok."""
+    """The result of an import: runs by status and by reason, with `file:line` of failures."""
 
     path: Path
     files: Sequence[ImportedFile]
@@ -133,7 +133,7 @@ def _read(path: Path, name: str, given: Given, known: Sequence[ImportedFile]) ->
 
 
 def reparse(imported: Logbook) -> tuple[int, int]:
-    """Parse the kept files again; return the number of runs, and of those that changed.
+    """Parse the kept files again; return the number of runs, and of changed runs.
 
     The caller holds the lock of the journal.
     """
@@ -240,7 +240,7 @@ def _keep(archive: store.Archive, file: _Read) -> None:
 
 
 def _sources(read: Sequence[_Read], given: Given) -> ImportedFiles:
-    """Return the entry of campaign.json; factors from file names come first, then known ones."""
+    """Return the entry of campaign.json; its factors are those of file names, then known ones."""
     named = dict.fromkeys(name for file in read for name in file.about.get("values", ()))
     stated = {name for file in read for run in file.runs for name in run.values}
     every = [*named, *(name for name in FACTORS if name in stated), *given.factors, *sorted(stated)]
@@ -279,7 +279,7 @@ def _rows(
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files without duplicates; a folder stands for all that are not hidden below it."""
+    """Return the files without duplicates; a folder stands for its files, except hidden ones."""
     files: list[Path] = []
     for path in paths:
         if not path.is_dir():

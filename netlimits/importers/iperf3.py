@@ -1,6 +1,6 @@
 """iperf3's `-J` documents of a client or a server, 3.0 to 3.21, and `--json-stream` (3.17).
 
-"Local" is the client's end in both. CPU is that of one process, 100 being one core. A figure that a
+"Local" is the client's end in either document. CPU is that of one process, 100 being one core. A figure that a
 version or system does not print is missing, which is no failure. A server's document prints zeros
 for what the client sent, and the previous client's CPU, so only its own side is read.
 """
@@ -124,7 +124,7 @@ def _factors(document: _Document) -> dict[str, Scalar]:
     mss = document.start.get("tcp_mss") or document.start.get("tcp_mss_default")
     if is_count(mss) and mss > 0:
         values["mss"] = mss
-    for key in ("sender_tcp_congestion", "receiver_tcp_congestion"):  # the sender's, if it is known
+    for key in ("sender_tcp_congestion", "receiver_tcp_congestion"):  # prefer the sender's
         if isinstance(document.end.get(key), str) and document.end[key]:
             values.setdefault("congestion_control", clean(document.end[key]))
     return values
@@ -161,8 +161,8 @@ def _flow(document: _Document, way: Way) -> FlowCounts:
     count, datagrams = _number(sent, "bytes"), _number(sent, "packets")
     streams = document.test["num_streams"] if is_count(document.test.get("num_streams")) else 1
     if document.udp and count is not None and is_count(size) and datagrams:
-        # 3.18 leaves a datagram of each stream out of the bytes; where the count is larger by
-        # more, it is the server's and includes omitted seconds
+        # 3.18 leaves a datagram of each stream out of the bytes. If the datagrams exceed the bytes
+        # by more, the server counted them, including those of omitted seconds.
         count = datagrams * size if datagrams * size <= count + streams * size else count
     lost, packets = _losses(got)
     if lost is None and document.udp:
@@ -180,7 +180,7 @@ def _flow(document: _Document, way: Way) -> FlowCounts:
         lost=lost,
         packets=packets,
     )
-    if document.udp and not datagrams:  # the sender's bytes include what was under way at the end
+    if document.udp and not datagrams:  # sent bytes include data in flight at the end
         parts = replace(parts, loss_pct=_own_loss([parts]))
     return parts
 
@@ -194,7 +194,7 @@ def _before_312(total: Mapping[str, Any], way: Way) -> FlowCounts:
     arrived = None
     if packets and lost is not None:
         arrived = sent * (1 - min(1.0, max(0.0, lost / packets)))
-    rate = _number(total, "bits_per_second")  # over the sender's seconds, as the bytes are
+    rate = _number(total, "bits_per_second")  # the rate is over the sender's seconds
     return FlowCounts(
         way[0],
         way[1],
@@ -244,7 +244,7 @@ def _refuse(document: _Document, flows: Sequence[FlowCounts]) -> None:
 def _mss(document: _Document) -> int | None:
     """Return the MSS in use, None if unknown.
 
-    `tcp_mss` only echoes the request; it counts if all congestion windows are multiples of it.
+    `tcp_mss` only echoes the request; it is used if all congestion windows are multiples of it.
     """
     default, requested = document.start.get("tcp_mss_default"), document.start.get("tcp_mss")
     if is_count(default) and default > 0:
@@ -288,7 +288,7 @@ def _interim(document: _Document, started: float) -> Iterator[Mapping[str, float
 
 
 def _timeline(document: _Document, way: Way, end: str) -> Iterator[InterimResult]:
-    """Yield an end's interim results of a direction, each with those of its streams."""
+    """Yield an end's interim results of a direction, each followed by its streams' results."""
     sends = end == way[0]
     for place, interval in enumerate(entries(document.printed_by(end), "intervals")):
         streams = [

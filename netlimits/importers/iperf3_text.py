@@ -1,6 +1,6 @@
-"""iperf3's text output of a client or a server, 3.0 to 3.21, with every -f, -P, -u, -R and --bidir.
+"""iperf3's text output of a client or a server, 3.0 to 3.21, with any -f, -P, -u, -R or --bidir.
 
-UDP before 3.7 has a summary of one line: bytes and rate are the sender's, the loss the receiver's.
+The UDP summary before 3.7 is one line, with the sender's bytes and rate and the receiver's loss.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Run:
 
     @property
     def summary(self) -> list[_Result]:
-        """The lines on the whole run: labelled ones, else UDP's after the last separator."""
+        """The lines for the whole run: labelled lines, or UDP lines after the last separator."""
         labelled = [result for result in self.results if result.party]
         if labelled or not self.rules:
             return labelled
@@ -118,7 +118,7 @@ def claims(source: SourceText) -> bool:
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each test; one without a summary was interrupted."""
+    """Return a run for each test; a test without a summary was interrupted."""
     return [run for each in _runs(source) if (run := _finished(each)) is not None]
 
 
@@ -300,7 +300,7 @@ def _flow(
         for party in ("sender", "receiver", "")
     )
     own = "remote" if run.server else "local"
-    if run.server:  # what the other end counted is printed as 0
+    if run.server:  # a server prints 0 for the client's counts
         sent, got = (sent, None) if sender == own else (None, got)
     if sent is None and got is None and either is None:
         raise ToolFailure("iperf3 printed no summary of all streams")

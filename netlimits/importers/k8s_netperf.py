@@ -1,6 +1,7 @@
 """k8s-netperf's documents: one for each profile, the mean of `aggregated_runs` samples.
 
-netperf's `latency` is the 99th percentile, that of other drivers is `k8s_netperf_latency_us`.
+The `latency` of netperf is the 99th percentile. For other drivers, `latency` is imported as
+`k8s_netperf_latency_us`.
 """
 
 from __future__ import annotations

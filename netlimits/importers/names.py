@@ -77,7 +77,7 @@ class NamePattern:
 def guess(paths: Sequence[str]) -> NamePattern | None:
     """Return a pattern that matches all paths, with a factor for each field that differs.
 
-    None for fewer than two paths, and if the names have no common form or differ only in the number
+    None for fewer than two paths, or if the names have no common form or differ only in the number
     of a repetition.
     """
     if len(paths) < 2:

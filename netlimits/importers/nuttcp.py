@@ -1,6 +1,6 @@
 """nuttcp's text output: the brief line, interim results, `-v`, and both with `-fparse`.
 
-Which end was the client follows from `-v` only. A megabyte is 2²⁰ bytes and a Mbit/s is 10⁶.
+Only `-v` shows which end was the client. A megabyte is 2²⁰ bytes and a Mbit/s is 10⁶.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _times(rate: float | None, seconds: float | None) -> float | None:
 
 
 def _interim(run: _Run) -> Iterator[Mapping[str, float]]:
-    """Yield the receiver's interim results, laid end to end."""
+    """Yield the receiver's interim results; each begins when the previous one ends."""
     ending, timeline = 0.0, []
     end = "local" if run.order[:1] == ["r"] else "remote"
     for place, (seconds, rate, count) in enumerate(run.interim):

@@ -1,6 +1,6 @@
 """PerfKitBenchmarker's results: its JSON lines, one sample each.
 
-Samples of one test with the same labels are one run; a metric that comes again begins the next.
+Samples of one test with the same labels are one run; a repeated metric begins the next run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Amounts and rates as iperf, iperf3 and uperf print them: bytes by 1024, bits by 1000."""
+"""Amounts and rates as iperf, iperf3 and uperf print them: K is 1024 bytes or 1000 bits."""
 
 from __future__ import annotations
 

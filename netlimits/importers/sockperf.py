@@ -1,6 +1,6 @@
 """sockperf's output: ping-pong, under-load and throughput.
 
-Without --full-rtt "Latency" is half of a round trip. MBps and Mbps are of 2²⁰.
+Without --full-rtt "Latency" is half of a round trip. In MBps and Mbps, M is 2²⁰.
 """
 
 from __future__ import annotations

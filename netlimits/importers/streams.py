@@ -1,6 +1,6 @@
 """Compute figures and interim results from the bytes and seconds that each end counted.
 
-Where the receiver's count is missing, throughput is missing: what was sent need not have arrived.
+Without the receiver's count there is no throughput, since data that was sent may not have arrived.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FlowCounts:
     arrived: float | None = None
     arrived_s: float | None = None
     retransmits: float | None = None
-    loss_pct: float | None = None  # where the receiver counts datagrams and not bytes
+    loss_pct: float | None = None  # if the receiver counts datagrams but not bytes
     jitter_us: float | None = None
     datagrams: bool = False
     lost: float | None = None  # of `packets` datagrams
@@ -50,7 +50,7 @@ class FlowCounts:
         return mbps(self.arrived, self.arrived_s)
 
     def refuse_nonsense(self) -> None:
-        """Raise ToolFailure where nothing was sent or arrived, or more arrived than was sent."""
+        """Raise ToolFailure if nothing was sent or arrived, or more arrived than was sent."""
         if self.arrived == 0:
             of = (
                 "no data was sent"
@@ -96,7 +96,7 @@ def lost_pct(lost: float | None, packets: float | None) -> float | None:
 
 
 def figures_of(flows: Sequence[FlowCounts], tool: str, *, whole: bool = True) -> dict[str, Scalar]:
-    """Return a run's figures; throughput only if `flows` is the `whole` of its directions."""
+    """Return a run's figures; throughput only if `flows` has all directions (`whole`)."""
     figures: dict[str, Scalar] = {}
     rates = [flow.recv_mbps for flow in flows]
     if whole and None not in rates:
@@ -133,18 +133,18 @@ def _of_datagrams(flows: Sequence[FlowCounts]) -> Iterator[tuple[str, Scalar]]:
 @dataclass(frozen=True, slots=True)
 class InterimResult:
     place: int  # its number, by which the results of both ends are matched
-    end: str  # that counted: "local" or "remote"
+    end: str  # the end that counted: "local" or "remote"
     way: str  # "send" or "recv"
     ending_s: float
     seconds: float
     count: float
-    stream: int = 0  # from 1; 0 for all together
+    stream: int = 0  # from 1; 0 for all streams together
     retransmits: float | None = None
     rtt_us: float | None = None
     cwnd_bytes: float | None = None
 
     def figures(self, *, whole: bool) -> Iterator[tuple[str, float]]:
-        """Yield columns and values; what arrived in the `whole` test is the throughput too."""
+        """Yield columns and values. With `whole`, the received rate is the throughput too."""
         rate = mbps(self.count, self.seconds) or 0.0
         yield f"{self.end}_{self.way}_throughput_mbps", rate
         if self.way == "recv" and whole:
@@ -229,7 +229,7 @@ def rows(
 ) -> Iterator[Mapping[str, float]]:
     """Merge the interim results of both ends and directions into rows, in order of time.
 
-    If there is one direction (`whole`), what arrived is the throughput. Else the throughput is the
+    If there is one direction (`whole`), the rate of arrived data is the throughput. Else it is the
     sum of what both ends received.
     """
     merged: dict[tuple[int, int, str], dict[str, float]] = {}

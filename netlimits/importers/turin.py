@@ -17,7 +17,7 @@ _SCRIPTS = {7: ("iperf3", 1e3, 10), 8: ("nttcp", 1.0, 20)}
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if all lines are rows: lengths grow, and min ≤ mean ≤ max twice."""
+    """Return True if all lines are rows: lengths grow, and rate and CPU have min ≤ mean ≤ max."""
     rows = [line.split() for line in source.lines if line.strip()]
     if len(rows) < 2 or {len(row) for row in rows} not in ({7}, {8}):
         return False

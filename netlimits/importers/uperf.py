@@ -1,7 +1,7 @@
 """uperf's output: the run statistics, the total, and the raw statistics of `-R`.
 
 The master's row counts what the client handled. The other rows count what the other end handled,
-which has arrived if the profile only writes. Bytes are printed by 1024, bits by 1000.
+which has arrived if the profile only writes. K is 1024 bytes or 1000 bits.
 """
 
 from __future__ import annotations

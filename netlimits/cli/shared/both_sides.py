@@ -76,7 +76,7 @@ class BothSides:
         try:
             tables = [profile.profile(each) for each in campaigns if each]
         except DataError:
-            return  # no profile is ok, which `explain` says
+            return  # `explain` reports that no profile is ok
         if not self.after:
             (table,) = tables
             factors = {k: v for k, v in table.attrs["factors"].items() if k != SIDE}
@@ -146,7 +146,7 @@ def _figure(value: float, form: str) -> str:
 
 
 def _count(row: dict[Hashable, Any], side: str) -> str:
-    """Return the number of ok runs behind a figure; if some are not ok, such as "0 of 3"."""
+    """Return the number of ok runs behind a figure, as "0 of 3" if some runs are not ok."""
     ok, tried = row[f"n_{side}"], row[f"of_{side}"]
     return f"{ok}" if ok == tried else f"{ok} of {tried}"
 
@@ -168,7 +168,7 @@ def _needed(row: dict[Hashable, Any]) -> str:
 
 
 def _free(name: str, table: pd.DataFrame) -> str:
-    """Return a side's name as a new column's, with `_` appended while it is taken."""
+    """Return an unused column name for a side: its name, with `_` appended while it is taken."""
     while name in table:
         name += "_"
     return name

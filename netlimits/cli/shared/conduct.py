@@ -121,7 +121,7 @@ class Conduct:
     ) -> tuple[Path, ...]:
         """Carry out the pending runs and return the files written.
 
-        `left` converts the seconds left of these runs to those that the progress shows.
+        `left` converts the remaining seconds of these runs to the seconds that progress shows.
         """
         work = self._work(campaign, survey, hosts, stop)
         campaign.archive.append("opened")
@@ -149,7 +149,7 @@ class Conduct:
 
         guard = guards.patience(self.guard)
         if self.scheduler:
-            for host in hosts.values():  # each worker logs in to its own
+            for host in hosts.values():  # each worker has its own logins
                 host.close()
             most = pairs_at_once(campaign.experiment, self.at_once)
             return cluster.ClusterRunner(
@@ -188,7 +188,7 @@ class Conduct:
 conduct_options = options_of(
     "conduct", Conduct, GUARD, PATIENCE, AT_ONCE, SCHEDULER, SHARE, JSON, VERBOSE, QUIET
 )
-"""The options of `Conduct`, which the command gets as one `conduct`."""
+"""Decorator: the command gets the options of `Conduct` as one argument, `conduct`."""
 
 
 def _results(campaign: Logbook) -> tuple[Path, ...]:
@@ -205,9 +205,9 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
         except ArchiveError as unwritten:
             echo(f"netlimits: {unwritten}", err=True)
     if isinstance(error, Interrupted | RestoreError | ArchiveUnwritable):
-        with suppress(ArchiveError):  # its folder may be gone altogether
+        with suppress(ArchiveError):  # its folder may have been deleted
             echo(counts(campaign.state()), err=True)
-    if error.exit_status == 2:  # 2 would say that no host was touched
+    if error.exit_status == 2:  # 2 would mean that no host was changed
         error.exit_status = 1
     done = "" if isinstance(error, RestoreError) else f"; hosts are restored{_but_for(campaign)}"
     advice = f"continue with: netlimits resume {quoted(campaign.path)}"
@@ -229,7 +229,7 @@ def _say_side_effects(campaign: Logbook, work: Session | ClusterRunner) -> None:
 
 
 def _but_for(campaign: Logbook) -> str:
-    with suppress(ArchiveError):  # the folder may be gone
+    with suppress(ArchiveError):  # the folder may have been deleted
         roles = sorted({event["role"] for event in unfinished(campaign.archive)})
         return f", but for {' and '.join(roles)}" if roles else ""
     return ""
@@ -261,7 +261,7 @@ def _report(
 
 @contextmanager
 def sharing(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> Iterator[None]:
-    """Copy the campaign's runs to the place at the end, however the body ends."""
+    """Copy the campaign's runs to `copy` at the end, also after an error in the body."""
     try:
         yield
     except BaseException:

@@ -91,7 +91,7 @@ def go_on(
 def _logged_in(
     campaign: Logbook, command: str, machines: Mapping[str, Machine], patience: Patience
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
-    """Yield the hosts, and reasons for unreachable ones (allowed when `resume` runs a mesh)."""
+    """Yield the hosts, and unreachable host -> reason (allowed if `resume` runs a mesh)."""
     if command == "resume" and campaign.experiment.mesh:
         with some_logged_in(machines, patience, campaign.experiment.mesh) as outcome:
             yield outcome

@@ -63,7 +63,7 @@ def _bits(rate: float) -> str:
 
 
 def commands(machines: Mapping[str, Machine], rung: Help) -> Iterator[str]:
-    """Yield the commands that make a rung's settings by hand, each after its host's name."""
+    """Yield the commands that apply a rung's settings, each with its host's name before it."""
     for role, name, options in rung.settings:
         machine = machines[role]
         where, interface = machine.ssh or role, machine.interface or ""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from netlimits.limits.ladder.diagnosis import Help
 
 RUNGS = 3
-"""Maximum number of helpful changes to keep, each in addition to those before."""
+"""Maximum number of helpful changes to keep, each in addition to the earlier changes."""
 OBSERVED_BLOCKS = 6
 """Maximum number of blocks of a diagnosis without changes."""
 NO_DOSE = "all doses: counters rule the resources out, or no setting changes them here"

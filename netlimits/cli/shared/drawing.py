@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 FAINT_RUNS = 10
-"""Maximum number of runs of a configuration in a timeline: the first ones."""
+"""Maximum number of runs of a configuration in a timeline; later runs are left out."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def drawings_of(
         options = _split(results, kind, dict(entry), say)
         of = options.pop("of", [])
         every = [of] if isinstance(of, str) else list(of) or [None]
-        if kind.panels:  # all in one figure
+        if kind.panels:  # all metrics in one figure
             options |= {"of": every} if of else {}
             every = [None]
         if kind.source == "runs":
@@ -104,7 +104,7 @@ def drawings_of(
 
 
 def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
-    """Return the runs without those that lack a figure which other runs have; `say` why."""
+    """Return the runs that have every figure; report through `say` why others are left out."""
     for column, why in frame.attrs.get("partial", {}).items():
         say(f"{column}: {why}")
         frame = frame[frame[column].notna() | (frame["status"] != "ok")]
@@ -132,7 +132,7 @@ def _with_metric(frame: pd.DataFrame, metric: str, say: Callable[[str], None]) -
 def _split(
     results: Results, kind: ChartKind, entry: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Return the options with other differing factors among the series, or under `apart`."""
+    """Return the options with the other differing factors added to the series or to `apart`."""
     from netlimits.analysis import attempts, pooling
 
     options = {name: value for name, value in entry.items() if name != "chart"}
@@ -178,13 +178,13 @@ def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mappi
 def _data(
     results: Results, kind: ChartKind, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield suffix of the name and data of each figure; pop the options that select the data."""
+    """Yield the name's suffix and the data of each figure; pop the options that select data."""
     from netlimits.analysis import attempts, frames, wording
 
     if kind.source == "runs":
         separate = options.pop("apart", [])
         if not separate:
-            # raises, with the reason
+            # raises an error with the reason
             frames.ok(attempts.last_attempts(frames.labelled(results.frame)))
             yield "", results.frame
             return
@@ -203,7 +203,7 @@ def _data(
             f"{results.path}: chart {kind.name} is drawn from {SOURCES[kind.source]}, "
             "which only one campaign's folder holds, not a file of runs"
         )
-    frames.usable(results.frame)  # raises, with the reason, when no run is ok
+    frames.usable(results.frame)  # raises an error with the reason if no run is ok
     if kind.source == "timelines":
         yield from _timelines(results.campaign, options.pop("run", None), limits)
         return
@@ -299,7 +299,7 @@ def _file_name(campaign: Campaign, config: str) -> str:
 
 
 def _about(campaign: Campaign, run: Run) -> str:
-    """Return a run in words: "run 3, MTU 1500 bytes, GRO on"."""
+    """Return a description of a run: "run 3, MTU 1500 bytes, GRO on"."""
     from netlimits.analysis import wording
 
     words = [f"run {run.number}"]

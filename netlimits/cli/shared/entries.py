@@ -77,7 +77,7 @@ def _consistent(options: Mapping[str, Any]) -> Entry:
 
 
 def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
-    """Return a table's entry with options over it: a factor is a row or a column, not both."""
+    """Return a table's entry with options applied: a factor is a row or a column, not both."""
     base = dict(entry)
     if "of" in laid:
         base.pop("title", None)
@@ -288,7 +288,7 @@ def needed_by_comparison(names: Sequence[str], gated: Sequence[str]) -> frozense
 
 
 def _columns(entries: Iterable[Mapping[str, Any]]) -> frozenset[str] | None:
-    """Return the columns that entries need, None if these are not known beforehand."""
+    """Return the columns that entries need, or None if the columns are not known beforehand."""
     from netlimits.analysis.caveats import ARRIVED, SENT
 
     columns, shown = {*IDENTITY, *ALWAYS_READ} - {"reason", LIMITED_BY}, set[str]()

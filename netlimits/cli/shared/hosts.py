@@ -77,7 +77,7 @@ def all_logged_in(
 def some_logged_in(
     machines: Mapping[str, Machine], patience: Patience, mesh: Mesh
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
-    """Yield the reachable hosts of a mesh, and for each unreachable one the reason.
+    """Yield the reachable hosts of a mesh, and unreachable host -> reason.
 
     Raises:
         CheckError: No pair of hosts is reachable, or a login failed for good.
@@ -104,7 +104,7 @@ def some_logged_in(
 
 @contextmanager
 def with_hosts_file_named(hosts_file: Path | None) -> Iterator[None]:
-    """Put the file's name for FILE in a HostError's `--hosts FILE`, so that users can copy it."""
+    """Replace FILE in a HostError's `--hosts FILE` with the file's name, for copying."""
     try:
         yield
     except HostError as error:

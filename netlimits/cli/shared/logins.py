@@ -1,7 +1,7 @@
 """The hosts that `resume`, `restore` and `status` log in to: never from somebody else's folder.
 
-The logins of a campaign that this user began here, unchanged since (archive.registry), are used
-as they are. For any other folder the user has to name the hosts with `--hosts FILE`, and confirms
+If this user began the campaign here and the folder is unchanged (archive.registry), its logins
+are used. For any other folder the user has to name the hosts with `--hosts FILE`, and confirms
 what would be restored.
 """
 
@@ -56,7 +56,7 @@ def locked(campaign: Logbook) -> Iterator[None]:
     def on_part(checksum: str) -> None:
         nonlocal registration
         if registration and not doubt:
-            with suppress(OSError):  # without it, readers take unrestored changes from the journal
+            with suppress(OSError):  # optional: readers can use the journal instead
                 registration = registry.with_part(registration, checksum)
 
     archive.compaction.on_part = on_part
@@ -113,7 +113,7 @@ def _placed(campaign: Logbook, machine: Machine, begun: Machine) -> Machine:
 
 
 def refuse_commands(campaign: Logbook) -> None:
-    """Raise ArchiveError where somebody else's experiment names commands to run on hosts."""
+    """Raise ArchiveError if somebody else's experiment names commands to run on hosts."""
     experiment = campaign.experiment
     for side in experiment.sides.values() or [experiment]:
         named = [f"settings.{use.entry}.{use.name}" for use in side.settings
@@ -158,7 +158,7 @@ def _in_words(command: Command) -> str:
 
 
 def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
-    """Return the ssh configuration files that machines name, and all that these include."""
+    """Return the ssh configuration files that machines name, and all files that they include."""
     from netlimits.hosts.ssh.sshconfig import SshConfig
 
     named = {machine.ssh_config for machine in machines.values() if machine.ssh_config}

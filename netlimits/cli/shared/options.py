@@ -180,7 +180,7 @@ def options_of(name: str, kind: type[Any], *options: Callable[..., Any]) -> Call
 
 
 def share(text: str | float, what: str = "a threshold") -> float:
-    """Parse a share: "3%", "3 %" and 0.03 are 0.03. Raises InputError, which names `what`."""
+    """Parse a share: "3%", "3 %" and 0.03 mean 0.03. Raises InputError that names `what`."""
     written = str(text).strip()
     try:
         number = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
@@ -216,7 +216,7 @@ class Output(click.Path):
         path = Path(given)
         if self._folder:
             refuse_folder(path, fresh=self._fresh)
-        elif value != "-":  # standard output
+        elif value != "-":  # "-" is standard output
             refuse_file(path, fresh=self._fresh)
         return path
 
@@ -233,7 +233,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def refuse_folder(path: Path, *, fresh: bool = False) -> None:
-    """Raise InputError if no files can be written there, or with `fresh` if there are files."""
+    """Raise InputError if no files can be written there, or, with `fresh`, if it has files."""
     with writing(path), ExitStack() as created:
         if fresh and path.is_dir() and any(path.iterdir()):
             raise InputError(f"{path}: is not empty; name another folder")
@@ -248,7 +248,7 @@ def refuse_folder(path: Path, *, fresh: bool = False) -> None:
 
 
 def refuse_file(path: Path, *, fresh: bool = False) -> None:
-    """Raise InputError for a file that cannot be written, or with `fresh` one that exists."""
+    """Raise InputError for a file that cannot be written, or, with `fresh`, that exists."""
     with writing(path):
         if path.is_dir():
             raise InputError(f"{path}: is a folder; name a file")

@@ -49,7 +49,7 @@ def _cell(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Line:
-    """A command of a run; `sets` is the change that the command of a setting makes, in words."""
+    """A command of a run; `sets` describes the change that a setting's command makes."""
 
     role: str
     step: str
@@ -66,7 +66,7 @@ class _Line:
         return any("\n" in word for word in self.argv)
 
     def short(self, program: str) -> Iterator[str]:
-        """Yield the lines to review: of a script, only those that start the tool."""
+        """Yield the lines to review; for a script, only the lines that start the tool."""
         if not self.script:
             yield self.text
         elif self.sets:

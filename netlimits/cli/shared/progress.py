@@ -1,4 +1,4 @@
-"""Progress of a campaign: a live bar on a terminal, a line for each run where it is piped."""
+"""Progress of a campaign: a live bar on a terminal, or a line for each run if output is piped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def display(experiment: Experiment, verbosity: str | None) -> Iterator[Callable[
 
 @contextmanager
 def live(name: str, console: Console, verbose: bool) -> Iterator[Callable[[Progress], None]]:
-    """Yield a callback that updates a progress bar; failed runs (or all) scroll by above it."""
+    """Yield a callback that updates a progress bar; failed runs (or all runs) are printed above."""
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
     from rich.table import Column

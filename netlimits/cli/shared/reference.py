@@ -47,11 +47,11 @@ def topics() -> list[str]:
 
 
 def described(name: str) -> list[Section]:
-    """Return the sections about a topic, or about all that has this name. Raises InputError."""
+    """Return the sections about a topic, or about everything with this name. Raises InputError."""
     if name in _general():
         return list(_general()[name]())
     every = itertools.chain(_to_write(), _to_read())
-    named = {name, f"local_{name}", f"remote_{name}"}  # a figure of a verdict is of either end
+    named = {name, f"local_{name}", f"remote_{name}"}  # verdicts omit the end
     sections = [make() for topic, make in every if topic in named]
     if not sections:
         near = nearest(name, topics())

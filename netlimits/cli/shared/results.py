@@ -1,4 +1,4 @@
-"""RESULTS on a command line, opened: one campaign's folder or several, or a file of runs."""
+"""Open RESULTS of a command line: one campaign's folder, several folders, or a file of runs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Results:
         )
 
     def with_highest_averages(self, window_s: float | None) -> pd.DataFrame:
-        """Return the runs with their highest averages, or without them and why in `attrs`."""
+        """Return the runs with their highest averages; if impossible, `attrs` has the reason."""
         from netlimits.analysis import aggregate
 
         try:
@@ -82,13 +82,13 @@ class Results:
             raise DataError(
                 f"{self.path}: only a campaign's folder holds interim results, not a file of runs"
             )
-        frames.usable(self.frame)  # raises, with the reason, when no run is ok
+        frames.usable(self.frame)  # raises an error with the reason if no run is ok
         return aggregate.of_ok_runs(self.campaign.intervals())
 
 
 @contextmanager
 def _loading() -> Iterator[None]:
-    """Disable garbage collection while modules load, and exempt loaded objects from it: faster."""
+    """Save time: disable garbage collection while modules load, and freeze what they create."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()
     try:
@@ -185,7 +185,7 @@ def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
 
 
 def _differs(parts: Sequence[tuple[str, Results]], key: str) -> bool:
-    """Return True if all campaigns state this limit, and not all state the same."""
+    """Return True if all campaigns state this limit, with different values."""
     values = [_limits(part).get(key) for _, part in parts]
     return None not in values and len(set(map(str, values))) > 1
 

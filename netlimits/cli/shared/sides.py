@@ -59,7 +59,7 @@ against_options = options_of(
         help="Names of the two sides; default: before,after.",
     ),
 )
-"""The options of a second side, which the command gets as one `against`."""
+"""Decorator: the command gets the options of a second side as one argument, `against`."""
 
 
 def experiment_of(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 A_RUN = 2.5
-"""Estimate for a run of one second with settings, evidence and the tool's start, in seconds."""
+"""Estimated seconds of a run of one second, including settings, evidence and tool start."""
 BETWEEN = 0.3
 """Seconds between two runs, for the journal and the guards."""
 CLOSING = 8.0
@@ -47,12 +47,13 @@ CLOSING = 8.0
 STAGE = 6.0
 """Seconds of a stage in addition to its runs: logins, a survey, claims, restoring."""
 MOST_DOSES, FEWEST_BLOCKS, ENOUGH_BLOCKS, FIRST_BLOCKS = 6, 2, 4, 6
-"""Maximum number of doses of a workload, then numbers of blocks: the minimum; enough, without
-which fewer doses are run; and the first ones, after which only undecided doses get more."""
+"""Maximum number of doses of a workload, and three numbers of blocks. FEWEST_BLOCKS is the minimum.
+Fewer doses are run if ENOUGH_BLOCKS do not fit. After FIRST_BLOCKS, only undecided doses get
+more blocks."""
 SAFE = 0.75
 """Share of the time left for which the first blocks are planned, since doses make runs longer."""
 LATE = 1.5
-"""No dose is made if even the fewest blocks need more than this multiple of the planned time."""
+"""No dose is run if even the fewest blocks need more than this multiple of the planned time."""
 _LINE = re.compile(r"^\S+:\d+: ")
 """FILE:LINE of a finding in a generated experiment, which means nothing to the user."""
 
@@ -93,7 +94,7 @@ class Stages:
         return self._open(folder)
 
     def dose(self, observed: Campaign, folder: Path) -> Campaign | None:
-        """Run doses of the resources that an observation leaves open; None if there is no dose."""
+        """Run doses of the resources that `observed` leaves open; None if there is no dose."""
         refused: set[str] = set()
         while True:
             planned = self._fitting(observed, refused, folder)
@@ -117,7 +118,7 @@ class Stages:
         return self.budget.left > 2 * STAGE + self._a_run * workloads * (2 + 2 * ENOUGH_BLOCKS)
 
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
-        """Return the plan with as many doses as fit the budget; None if no dose does."""
+        """Return the plan with as many doses as fit the budget; None if no dose fits."""
         from netlimits.limits import sequel
         from netlimits.limits.ladder import workloads
         from netlimits.limits.proof import INTERVENTION, NONE
@@ -200,7 +201,7 @@ class Stages:
         self._a_run = BETWEEN + seconds_of_a_run(campaign.records())
 
     def _left(self, seconds: float) -> float:
-        """Return the seconds until the answer: those of the budget, or of this stage if longer."""
+        """Return the seconds until the answer: at least `seconds`, or the rest of the budget."""
         return max(seconds, self.budget.left + CLOSING)
 
     def _open(self, folder: Path) -> Campaign:

@@ -40,12 +40,12 @@ class TableOptions:
 
     @property
     def metrics(self) -> dict[str, str | Metric]:
-        """Column -> metric of the options `--metric COLUMN=METRIC`."""
+        """Column -> metric, from the options `--metric COLUMN=METRIC`."""
         pairs = [text.rpartition("=") for text in self.metric if "=" in text]
         return {column.strip(): _metric(text.strip()) for column, _, text in pairs}
 
     def metrics_to_show(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return `names` and those of `--metric NAME`, else those of `--metric COLUMN=METRIC`."""
+        """Return `names` and each `--metric NAME`, or without any, the metrics of COLUMN=METRIC."""
         named = separated(None, None, tuple(text for text in self.metric if "=" not in text))
         mapped = (m if isinstance(m, str) else m.name for m in self.metrics.values())
         return (*names, *named) or tuple(mapped)

@@ -144,7 +144,7 @@ def _remains(
     bad = {int(cut[1]) for cut in cuts if cut[0] == "exclude" and cut[1:]}
     bad |= {number for number, text in enumerate(experiment.exclude) if _names(text) - known}
     broken = bad | {_ANY for cut in cuts if cut[0] not in sections or cut == ("exclude",)}
-    if whole and partial and broken and not unsure:  # the rest may have no run
+    if whole and partial and broken and not unsure:  # broken conditions may remove all known values
         return _remains(experiment, cuts, frozenset(partial))
     added = min((int(cut[1]) for cut in cuts if cut[0] == "include" and cut[1:]), default=None)
     count = len(experiment.factors)

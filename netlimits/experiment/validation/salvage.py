@@ -127,7 +127,7 @@ def salvage(
         if section not in sections or section in _NAMES:
             brought |= set(words(part))
             flat = isinstance(part, dict) and not any(isinstance(v, dict) for v in part.values())
-            any_name |= section not in _NAMES and flat  # `factors` misspelt?
+            any_name |= section not in _NAMES and flat  # an unknown key may be a misspelt `factors`
         if section in AROUND and not inner and isinstance(part, dict):
             lacking.add(cut)
             continue  # a key is missing; the other keys can be checked

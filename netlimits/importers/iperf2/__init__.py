@@ -1,1 +1,1 @@
-"""iperf 2's output: `iperf2_text` and `iperf2_csv` read its lines, `runs` makes figures of them."""
+"""iperf 2's output: `iperf2_text` and `iperf2_csv` read its lines, `runs` computes figures."""

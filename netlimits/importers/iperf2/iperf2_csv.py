@@ -1,7 +1,7 @@
 """iperf 2's `-y C`: one line for each interim result and each stream, with or without a header.
 
-2.0 prints its own address first, so that port 5001, or one below the ephemeral ports, says which
-end it is. 2.1 and later print the client's address first: who printed the lines must be given.
+2.0 prints its own address first: a server's if the port is 5001 or below the ephemeral ports.
+2.1 and later print the client's address first, so the user must state which end printed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HEADER = re.compile(
 )
 _PORT, _EPHEMERAL = 5001, 32768
 _SOCKET = 3
-"""Smallest id of a stream in 2.0, where it is the number of a socket; later they begin at 1."""
+"""Smallest stream id in 2.0, whose ids are numbers of sockets. Later, ids begin at 1."""
 _YEAR = 2000
 """An earlier year is not the time of a test: some builds of 2.1 print 1970."""
 
@@ -96,7 +96,7 @@ def _received(
     given: Given,
     protocol: str,
 ) -> bool:
-    """Return True for a row of what arrived, False for one of what was sent."""
+    """Return True if a row counts data that arrived, False if it counts data that was sent."""
     if "readcnt" in names or "writecnt" in names:
         return "readcnt" in names
     values = match["rest"].split(",")[1:]
@@ -130,7 +130,7 @@ def _complete(run: Iperf2Run, served: bool) -> Iperf2Run:
         run.server = True
         run.results = [replace(result, reported=False) for result in run.results]
     elif {result.stream for result in run.results} - {result.stream for result in own}:
-        run.full = True  # reports of datagrams that were sent, and of those that came back
+        run.full = True  # --full-duplex: reports for datagrams of both directions
     if run.both:
         run.server = served
         run.back = set() if run.full else run.back
@@ -157,7 +157,7 @@ def _result(match: re.Match[str], names: list[str]) -> Result:
         tcp = (retries, window * 1024 if window and window > 0 else None, rtt or None)
     stream = "SUM" if match["id"] == "-1" else _connection(match)
     start, end = float(match["start"]), float(match["end"])
-    # the rate has more digits than times of one decimal
+    # the rate has more digits than times with one decimal
     count = max(0.0, float(match["speed"])) / 8 * (end - start)
     return Result(stream, start, end, count, datagrams, tcp)
 
@@ -172,7 +172,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _seconds(text: str) -> float:
-    """Convert a local time, taken as UTC since its zone is unknown, to seconds; 0 if it is none."""
+    """Convert a local time, taken as UTC since its zone is unknown, to seconds; 0 if invalid."""
     digits = re.search(r"\d{14}", text)
     if digits is None or int(digits[0][:4]) < _YEAR:
         return 0.0

@@ -1,7 +1,7 @@
 """iperf 2's text output, 2.0 to 2.2, of clients and servers, with enhanced reports (-e).
 
-A line that begins at 0 and ends last is the whole run's. Both directions at once (-d,
---full-duplex) are one run, one after the other (-r) two.
+The line that begins at 0 and ends last describes the whole run. Two directions at the same time
+(-d, --full-duplex) are one run; two directions in succession (-r) are two runs.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ def _runs(source: SourceText) -> Iterator[Iperf2Run]:
         elif banner := _CLIENT.fullmatch(line):
             protocol = banner[2].lower()
             if run is not None and run.streams and not run.results and not run.error:
-                run.protocol, run.answers = protocol, serving  # connected before the banner
+                run.protocol, run.answers = protocol, serving  # it connected before its banner
                 continue
             if run is not None:
                 yield run
-            answers = serving and run is not None and run.peer == banner[1]  # a server's -r
+            answers = serving and run is not None and run.peer == banner[1]  # -r, at the server
             run, facts = Iperf2Run(number, answers, protocol, reverse=answers), {}
             run.listens, serving = listens if serving else "", answers
         connected = _CONNECTED.fullmatch(line)
         if connected and run is not None and whole_lines(run.results):
-            returns = bool(run.listens) and connected["port"] == run.listens  # a client's -r
+            returns = bool(run.listens) and connected["port"] == run.listens  # -r, at the client
             if serving or returns:
                 yield run
                 run = Iperf2Run(number, serving, protocol, reverse=returns)

@@ -1,7 +1,7 @@
 """The figures of an iperf 2 run, from its lines.
 
-A TCP client knows what it sent and not what arrived. So the throughput is only known from a
-server's output and, over UDP, from the server report in a client's.
+A TCP client knows how much it sent, but not how much arrived. So the throughput is known only from
+a server's output or, over UDP, from the server report in a client's output.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from netlimits.importers.streams import FlowCounts, Line, figures_of, flow, rows
 from netlimits.model import Scalar
 
 _ENOUGH = 0.95
-"""A line on the whole run ends no earlier than at this share of the latest end."""
+"""A line for the whole run must end at this share of the latest end, or later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Iperf2Run:
         return self.full or bool(self.back and set(self.streams) - self.back)
 
     def ways(self) -> Sequence[Iperf2Run]:
-        """Return a run for each direction without sums, first that in which the client sends."""
+        """Return a run for each direction without sums, from client to server first."""
         if not self.both:
             return [self]
         if not self.back:
@@ -63,7 +63,7 @@ class Iperf2Run:
 
 
 def whole_lines(results: Sequence[Result], *, reported: bool = False) -> dict[str, Result]:
-    """Return the line on the whole run of each stream that has one."""
+    """Return stream -> the line for its whole run, if it has such a line."""
     own = [result for result in results if result.reported == reported]
     whole: dict[str, Result] = {}
     for name in dict.fromkeys(result.stream for result in own):
@@ -114,7 +114,7 @@ def finished(run: Iperf2Run) -> ImportedRun:
             flows.append(_flow(way, total, _sum(report)))
             flows[-1].refuse_nonsense()
             connections |= _of_connections(way, own)
-            done = {id(line) for line in own.values()}  # an interim result may equal one
+            done = {id(line) for line in own.values()}  # by id, since lines may be equal
             interim = [r for r in way.results if not r.reported and id(r) not in done]
             end = "remote" if way.server else "local"
             timelines.append(timeline(interim, end, sends=_sends(way)))

@@ -1,1 +1,1 @@
-"""netperf's text output in any form: `text` reads it line by line with the help of the others."""
+"""netperf's text output in any form: `text` reads it line by line with the other modules."""

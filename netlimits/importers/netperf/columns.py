@@ -1,7 +1,7 @@
 """Assign the values of netperf's tables (`-o` and `-O`) to selectors.
 
-For an unknown selector `-o` prints no header but an empty field in each row; a selector without a
-value prints nothing with `-O`. A row is read if exactly one alignment with its header fits the
+For an unknown selector, `-o` prints no header, but an empty field in each row. For a selector without
+a value, `-O` prints nothing. A row is read if exactly one alignment with its header fits the
 kinds of the values.
 """
 
@@ -52,7 +52,7 @@ FIRST_WORDS = frozenset(_BY_FIRST_WORD)
 
 
 class Unfit(Exception):
-    """A header or a row can be read in no way, or in more than one."""
+    """A header or a row has no valid reading, or has several."""
 
 
 @lru_cache(maxsize=64)
@@ -183,7 +183,7 @@ def _fits(selector: str | None, text: str) -> bool:
 
 
 def _cells(block: Sequence[str], place: int) -> Iterator[tuple[str, int]]:
-    """Yield the selectors whose header stands at `place`, and its width."""
+    """Yield the selectors whose header stands at `place`, and the header's width."""
     for selector in _BY_FIRST_WORD.get(block[0][place:].partition(" ")[0], ()):
         header = HEADERS[selector]
         width = max(map(len, header))

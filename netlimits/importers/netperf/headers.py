@@ -130,7 +130,7 @@ HEADERS: dict[str, Lines] = _OTHERS | {
 """Selector -> the four lines of its header, empty ones at the end."""
 
 CSV_NAMES: dict[str, tuple[str, ...]] = {}
-"""Name in an `-o` header -> the selectors that print it: two for the names that 2.7.0 mixes up."""
+"""Name in an `-o` header -> the selectors that print it: two selectors if 2.7.0 confuses names."""
 for _selector, _lines in HEADERS.items():
     _name = " ".join(line for line in _lines if line)
     CSV_NAMES[_name] = (*CSV_NAMES.get(_name, ()), _selector)

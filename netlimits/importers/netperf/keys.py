@@ -1,7 +1,7 @@
-"""Split netperf's `-k` pairs into runs when nothing stands between the runs.
+"""Split netperf's `-k` pairs into runs if no other line separates the runs.
 
-The shortest sequence of keys whose repetition gives them all is a run. If there is none, a key that
-repeats with another value begins the next run.
+A run is the shortest sequence of keys that gives all keys when repeated. Without such a sequence,
+a key that repeats with another value begins the next run.
 """
 
 from __future__ import annotations

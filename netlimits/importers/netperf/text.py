@@ -294,7 +294,7 @@ class _Reading:
         self._known.add(key)
 
     def _end_runs(self) -> None:
-        """Finish the runs that are complete: a table's, or those of the pairs so far."""
+        """Finish the complete runs: the run of a table, or the runs of the pairs so far."""
         if table := self._table:
             self._table = None
             if self._goes_on:
@@ -325,7 +325,7 @@ class _Reading:
         self._end_runs()
         if self._failure:
             self._fail(keep_interim=True)
-        if self._form:  # the table's form states what the banner does not
+        if self._form:  # the form may state more than the banner
             protocol = self._test.protocol or self._form.protocol
             direction = self._test.direction or self._form.direction
             self._test = replace(self._test, protocol=protocol, direction=direction)

@@ -1,1 +1,1 @@
-"""ntttcp's output: XML of Windows and Linux, text and JSON of Linux; `results` makes the run."""
+"""ntttcp's output: XML of Windows and Linux, text and JSON of Linux; `results` builds the run."""

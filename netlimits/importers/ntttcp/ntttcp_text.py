@@ -51,7 +51,7 @@ class _Run:
         return values
 
     def _rate(self) -> float | None:
-        """Return the rate in Mbit/s: as printed, or bytes by seconds if these have more digits."""
+        """Return the rate in Mbit/s: as printed, or bytes / seconds if these have more digits."""
         printed = self.totals.get("throughput")
         count, seconds = self.totals.get("total bytes"), self.totals.get("test duration")
         if count and seconds and seconds[0] and (not printed or printed[0] < seconds[0]):

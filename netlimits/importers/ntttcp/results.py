@@ -1,7 +1,7 @@
-"""Make a run of an end's values, which the other modules read from ntttcp's formats.
+"""Build a run from the values of an end, which the other modules read from ntttcp's formats.
 
-Linux' `cpu` and `cpu busy (all)` are ntttcp's own, in per cent of one CPU; Windows' `cpu` is that
-of the whole machine. `mbps` is 10⁶ bit/s everywhere.
+Linux' `cpu` and `cpu busy (all)` are the CPU use of ntttcp itself, in percent of one CPU. Windows'
+`cpu` is the use of the whole machine. `mbps` is 10⁶ bit/s everywhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COUNTED = {
     "tcpaveragertt": "{end}_rtt_us",
 }
 _ASKED = ("packetssent", "packetsreceived")
-"""0 under Linux where --show-nic-packets did not ask for them."""
+"""These are printed as 0 on Linux unless --show-nic-packets was given."""
 _LINUX = "linux"
 
 Values = dict[tuple[str, str], str]
