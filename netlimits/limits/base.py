@@ -1,8 +1,8 @@
 """The interface of a class of limits: required columns, sign, intervention and labelled runs.
 
-A class is pure: it sees the figures of one run and nothing else. A sign has premises. The strength
-of a premise is its evidence divided by its threshold: it holds from 1 on. The weakest premise
-decides the strength of the sign.
+A class is pure: it sees the figures of one run and nothing else. A sign has premises. The
+strength of a premise is its evidence divided by its threshold. A premise holds if its strength
+is at least 1. The weakest premise decides the strength of the sign.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Protocol
 from netlimits.limits.figures import RunFigures
 
 PROVEN, REFUTED, OPEN = "proven", "refuted", "open"
-"""Results of an intervention for a class: the ratio's interval is within the expected range,
-outside of it, or overlaps its edge."""
+"""Results of an intervention for a class. The interval of the ratio is within the expected range
+(proven), outside it (refuted), or overlaps its edge (open)."""
 
 SAME_SUM = (0.85, 1.05)
-"""Range of the ratio of throughput with twice the streams if all share the limit: the same, or
-somewhat less in a run of a few seconds, because streams begin and end at different times."""
+"""Expected ratio of throughput with twice the streams if all streams share the limit. In a run
+of a few seconds it may be below 1, because streams begin and end at different times."""
 
 BY_HAND = "by hand"
 """Marks a change in `decide` that no setting can make, so `explain --next` does not plan it."""
@@ -53,7 +53,7 @@ class Premise:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A class's evidence in one run: its premises, the sentence if all hold, and the figures.
+    """A class's evidence in one run: premises, figures, and the sentence to print if all hold.
 
     `decide`, unless empty, replaces the description of the class's intervention.
     """
@@ -81,7 +81,7 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    """The change that decides about a class, and its expected effect.
+    """The change that proves or refutes a class, and its expected effect.
 
     `change` describes it in words. `what` names it in `changes.CHANGES`, or is empty if the change
     is made by hand. `times` is the factor by which the resource changes. The class is proven if the
@@ -153,7 +153,7 @@ class LimitClass(Protocol):
 
     @property
     def title(self) -> str:
-        """Title for people."""
+        """Title shown to users."""
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -15,13 +15,15 @@ CUBIC = 1.054
 INITIAL_WINDOW = 10.0
 """Segments that Linux sends in the first round trip (RFC 6928)."""
 LONG = 40.0
-"""Round trips after which slow start has surely ended: it would send 2⁴⁰ segments."""
+"""Number of round trips after which slow start has ended: it would have sent 2⁴⁰ segments."""
 LOST = 0.01
 """Maximum share of lost datagrams for which the sender's CPU bounds the rate that arrives."""
 MISREAD = 1.5
-"""Ratio of throughput to a bound above which the bound must be wrong; sentences omit it."""
+"""Ratio of throughput to a bound above which the bound must be wrong. Sentences omit such
+bounds."""
 NEAR = 5.0
-"""Maximum ratio of a bound to throughput for sentences to name it. They always name the link's."""
+"""Maximum ratio of a bound to throughput for sentences to name the bound. Sentences always name
+the link's bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +130,15 @@ BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
 """Mechanism -> function of its bound, which is None if it does not apply or a figure is missing."""
 
 SHARED = ("link", "PCIe", "the sender's CPU", "the receiver's CPU")
-"""Mechanisms that all connections share. Their bounds cannot be below what another run carried."""
+"""Mechanisms that all connections share. Their bounds cannot be below the throughput of another
+run."""
 
 OF_CONNECTIONS = ("pace", "receive window", "send buffer", "congestion window", "slow start")
 """Mechanisms of TCP connections, which do not apply to datagrams."""
 
 
 def of_mechanism(name: str, run: RunFigures) -> Ceiling | None:
-    """Return the bound of one mechanism; None without throughput, or if it cannot be computed."""
+    """Return the bound of one mechanism; None if it cannot be computed."""
     applies = run.throughput and not (run.udp and name in OF_CONNECTIONS)
     return BOUNDS[name](run) if applies else None
 
@@ -146,7 +149,7 @@ def of_run(run: RunFigures) -> dict[str, Ceiling]:
 
 
 def sentence(bounds: Mapping[str, Ceiling], rate: float, run: int | None = None) -> str:
-    """Return the link's bound and the others near a rate, nearest first, in words; "" for none."""
+    """Return in words the link's bound and other bounds near a rate, nearest first; "" for none."""
     near = {
         name: bound
         for name, bound in bounds.items()
@@ -163,7 +166,7 @@ def sentence(bounds: Mapping[str, Ceiling], rate: float, run: int | None = None)
 
 
 def transactions(run: RunFigures) -> str:
-    """Return the bound of one transaction per round trip, in words; "" for other runs."""
+    """Return the bound of one transaction per round trip, in words; "" for runs of streams."""
     rate, rtt = run.transactions, run.sent("min_rtt_us") or run.received("min_rtt_us")
     if not rate or not rtt:
         return ""

@@ -19,7 +19,8 @@ NAMED = 2
 class Likelihood:
     """A class that an undetermined verdict names, and how often such a class is the true one.
 
-    It was `right` for that many of the `labelled` runs that named a class with a similar score.
+    `labelled` is the number of labelled runs that named a class with a similar score. In `right` of
+    them the named class was the true one.
     """
 
     name: str
@@ -55,7 +56,7 @@ def bins() -> tuple[Bin, ...]:
 
 
 def likelihoods(verdict: Verdict) -> Iterator[Likelihood]:
-    """Yield the likeliest classes of an undetermined verdict; nothing for any other."""
+    """Yield the likeliest classes of an undetermined verdict; yield nothing for other verdicts."""
     likely = verdict.likely[:NAMED] if verdict.limit == UNDETERMINED else ()
     for place, name in enumerate(likely, 1):
         score = verdict.scores.get(name, 0.0)

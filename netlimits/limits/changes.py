@@ -21,7 +21,7 @@ Levels = Mapping[KeyPath, Scalar]
 
 
 def size_of(setup: Setup, option: str) -> int | None:
-    """Return an option's size in bytes, as the tool reads it; None unless it is one size."""
+    """Return an option's size in bytes, as the tool parses it; None if it is not a single size."""
     size = setup.options.get(option)
     if not isinstance(size, int | str) or not size or "," in str(size):
         return None
@@ -32,7 +32,8 @@ def size_of(setup: Setup, option: str) -> int | None:
 class Configured:
     """A configuration as it ran.
 
-    `throughput` is that of the middle run, in bit/s. The mappings are by end, "local" or "remote".
+    `throughput` is the throughput of the median run, in bit/s. The keys of the mappings are the
+    ends, "local" and "remote".
     """
 
     experiment: Experiment
@@ -50,7 +51,7 @@ class Configured:
     rtt_us: float | None = None
 
     def group(self, end: str) -> str:
-        """Return the name of the group of roles at an end, else of its role."""
+        """Return the name of the group of roles at an end, else the name of the role there."""
         groups = list(self.experiment.groups or self.experiment.roles)
         return groups[0] if end == "local" else groups[-1]
 
@@ -65,7 +66,7 @@ class Configured:
         return "local" if self.sender == "remote" else "remote"
 
     def sysctl(self, end: str, name: str) -> tuple[KeyPath, Any]:
-        """Return the key that sets a sysctl at an end, and its present value or None."""
+        """Return the key that sets a sysctl at an end, and the sysctl's present value or None."""
         use = self.use("sysctl", end)
         if use and name in use.options:
             return ("settings", use.entry, "sysctl", name), use.options[name]
@@ -85,7 +86,8 @@ TOLERANCE_PCT = 20
 evidence too: the pace was not the limit."""
 
 BUFFER = 212_992
-"""Maximum bytes of a socket buffer by Linux's default (net.core.rmem_max and wmem_max)."""
+"""Linux's default for the maximum size of a socket buffer, in bytes (net.core.rmem_max and
+wmem_max)."""
 
 
 def streams(of: Configured, times: float) -> Levels | str:
@@ -134,7 +136,7 @@ def rate(of: Configured, times: float) -> Levels | str:
 
 
 def arrived(of: Configured, times: float) -> Levels | str:
-    """Send at `times` the throughput measured, by the tool's own rate option, else by a pace."""
+    """Send at `times` × the measured throughput, with the tool's rate option, else with a pace."""
     if of.throughput is None:
         return "what arrived is not known"
     if of.setup.options.get("rate"):
@@ -240,7 +242,7 @@ def _load(of: Configured, end: str, times: float) -> Levels | str:
     if not isinstance(own, int) or isinstance(own, bool):
         return f"the load of the {of.group(end)} is not given as `workers_per_cpu`"
     entry = use.entry if use else of.group(end)
-    # beside `own` workers the tool has 1/(1 + own) of a CPU; with `times` 1 this leaves it half
+    # next to `own` workers the tool gets 1/(1 + own) of a CPU; `times` 1 halves that share
     return {("settings", entry, "load", "workers_per_cpu"): 2 * own + round(times)}
 
 
@@ -252,7 +254,7 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
         if size:
             wanted = int(size * times)
             levels[("measure", of.setup.tool, option)] = wanted
-            both = option == "window"  # it sets both buffers of both ends
+            both = option == "window"  # `window` sets both buffers of both ends
             for each in ("local", "remote") if both else (end,):
                 for name in ("rmem", "wmem") if both else (memory,):
                     room = _room(of, each, name, wanted)
@@ -280,7 +282,7 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
 
 
 def _room(of: Configured, end: str, memory: str, wanted: int) -> Levels | str:
-    """Raise the sysctl that limits a buffer of `wanted` bytes; change nothing if it allows it."""
+    """Raise the sysctl that limits a buffer if its value is below `wanted` bytes."""
     name = f"net.core.{memory}_max"
     key, value = of.sysctl(end, name)
     known = value is not None and str(value).isdigit()

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 STREAMS = ("streams", "parallel")
 """Factors that set the number of connections."""
 LEAST_RUNS = 3
-"""Minimum number of runs of a configuration for `RunFigures.slowest`."""
+"""Minimum number of runs of a configuration to compute `RunFigures.slowest`."""
 JUDGED = 240
-"""Maximum number of runs of a configuration to judge: enough to know the share that agrees within
-±6 percentage points."""
+"""Maximum number of runs of a configuration to judge. It determines the share of runs that agree
+to within ±6 percentage points."""
 
 
 def evidence_of(
@@ -121,7 +121,7 @@ def _most(
 ) -> dict[Any, float]:
     """Return each run's `RunFigures.most_mbps`.
 
-    Runs of a file count as runs on the same path if they differ in sizes only.
+    Runs from a file count as runs on the same path if they differ only in sizes.
     """
     alike = [name for name in factors if name not in wording.FACTOR_UNITS]
     rates: dict[Any, dict[Any, list[float]]] = {}

@@ -1,11 +1,12 @@
-"""The classes of limits, of hosts and of the path, in the order in which one explains another.
+"""The classes of limits of hosts and of the path, in causal order: causes come before effects.
 
 If several classes fire, the first of them is the verdict:
 
 - limits that were asked for (a pace, a target rate, transactions one by one), then those that were
   set up (a shaper, a quota), then a UDP receive buffer that overflows;
 - CPUs busy with packets, datagrams that are cut or lost on the path, and calls that are too small;
-- a CPU of either end, then the reading program, then a window that is small because of either;
+- a CPU of either end, then the reading program, then a window that the CPU or the program keeps
+  small;
 - last the limits that show only in throughput, round trip and losses, the clearest first.
 """
 

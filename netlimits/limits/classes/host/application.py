@@ -1,4 +1,4 @@
-"""The program: it sends less than the path would take."""
+"""The program: it sends less than the path could carry."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ Tools send later what they could not send in time, and a short run includes thei
 """
 BUSY_PCT, SHORT_PCT, USED_PCT = 50.0, 95.0, 50.0
 """A connection waits for its program if it has data in flight for at most BUSY_PCT of the time. It
-also does if SHORT_PCT of its samples or more find nothing to send in a send buffer that is at most
-USED_PCT full. If the fill of the buffer is unknown, both BUSY_PCT and SHORT_PCT must hold."""
+also waits if at least SHORT_PCT of its samples find nothing to send in a send buffer that is at
+most USED_PCT full. If the fill of the buffer is unknown, both BUSY_PCT and SHORT_PCT must hold."""
 CPU_PCT, ROOM_PCT, WAITED_PCT = 90.0, 75.0, 25.0
-"""Maximum CPU use of the sender, ROOM_PCT if data is in flight most of the time, and maximum share
-of the time that it waits for a CPU. Above them it may send little because it lacks CPU."""
+"""CPU_PCT is the sender's maximum CPU use, or ROOM_PCT if data is in flight most of the time.
+WAITED_PCT is the maximum share of the time that the sender waits for a CPU. Above these limits
+the sender may be slow because it lacks CPU."""
 
 LABELS = tuple(
     Label(
@@ -79,7 +80,7 @@ def _idle(run: RunFigures, limited: float, busy: float, short: str) -> Premise:
 
 
 def _room(run: RunFigures, most: float) -> list[Premise]:
-    """Return the premises that the sender, on a shared machine its program, has CPU left."""
+    """Return the premises that the sender (on a shared machine, its program) has CPU left."""
     used, waited = (
         run.process_pct(run.sender),
         run.own(f"{run.sender}_cpu_wait_pct"),

@@ -9,13 +9,13 @@ from netlimits.limits.premises import goal
 FULL_PCT = 95.0
 """Minimum use of the whole machine."""
 WANTED_PCT = 40.0
-"""Minimum % of a CPU that one end of the tool uses or waits for. With programs that slept or full
-paths it was 0 to 18 %, on a machine that other programs kept busy."""
+"""Minimum % of a CPU that one end of the tool uses or waits for. It was 0 to 18 % if the program
+slept or the path was full, although other programs kept the machine busy."""
 
 ALIKE, NEARLY = 1 / 3, 0.85
-"""Minimum ratio of the two ends' waits for a CPU, shorter over longer, and the least strength of
-that premise. On a full machine both ends wait (0.6 to 0.95); a quota or a CPU binding delays one of
-them (0.2)."""
+"""ALIKE is the minimum ratio of the two ends' waits for a CPU, shorter over longer. NEARLY is
+the lowest strength of that premise. On a full machine both ends wait (0.6 to 0.95); a quota or a
+CPU binding delays one of them (0.2)."""
 
 
 class HostFull:
@@ -26,7 +26,7 @@ class HostFull:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the CPU use of the machine that both ends share; None for two."""
+        """Return a sign from the CPU use of the machine that both ends share; else None."""
         busy = run.sent("cpu_pct")
         used = [run.own(f"{end}_process_cpu_pct") for end in ("local", "remote")]
         if not run.one_machine or busy is None or None in used:

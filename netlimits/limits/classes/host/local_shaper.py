@@ -7,7 +7,8 @@ from netlimits.limits.figures import RunFigures, mbps
 
 OF_RATE, UNCOUNTED = 0.9, 0.97
 """Minimum share of the qdisc's rate that frames reach. UNCOUNTED applies if the qdisc counted no
-overlimits: `fq` never counts any, and another qdisc without any delayed nothing."""
+overlimits. `fq` never counts overlimits. Any other qdisc that counted no overlimits delayed
+nothing."""
 OVERLIMITS_PER_PACKET = 0.5
 """Minimum overlimits per packet, from runs on veth and virtio under tbf and htb. A full qdisc
 without a rate counts drops, not overlimits."""

@@ -1,4 +1,4 @@
-"""The window that the receiver grants: the sender waits for it and not for the path."""
+"""The receive window: the sender waits for the receiver to grant more, not for the path."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import goal, queues, start
 
 LIMITED_PCT, PACED_PCT, AT_BOUND = 50.0, 20.0, (0.85, 1.1)
-"""Minimum % of its busy time that the sender waits for the window. PACED_PCT applies if the ratio
-of throughput to window / min_rtt is within AT_BOUND, since a sender that paces itself (BBR) waits
-less: 35 % was seen, at 0.92."""
+"""Minimum % of its busy time that the sender waits for the window. PACED_PCT applies if the
+ratio of throughput to window / min_rtt is within AT_BOUND. A sender that paces itself (BBR)
+waits less: 35 % was measured at a ratio of 0.92."""
 OF_WINDOW = 0.5
 """Minimum ratio of throughput to window / rtt. It was 0.9 to 1.2 where the window limits."""
 LOST = 0.05
-"""Maximum share of segments lost: with more, a flow is far below its window most of the time."""
+"""Maximum share of segments lost. With more losses, a flow is far below its window most of the
+time."""
 RTT_INFLATION = 2.0
 """Maximum ratio of rtt to min_rtt: above it the sender waits for a queue on the path."""
 
@@ -49,7 +50,7 @@ class ReceiveWindow:
         if bound and rate and AT_BOUND[0] <= rate / bound.mbps <= AT_BOUND[1]:
             least = PACED_PCT
         if granted and rate is not None:
-            most = granted * 8 / rtt  # bytes in µs: Mbit/s
+            most = granted * 8 / rtt  # bits per µs = Mbit/s
             short = f"its window would let {mbps(most)} through, and {mbps(rate)} arrived"
             filled = [Premise.reached(rate / most, OF_WINDOW, short)]
         if (lost := run.retransmitted) is not None:  # losses would keep the flow below its window

@@ -1,4 +1,4 @@
-"""The send buffer: the sender has window left, and nothing in the buffer to fill it."""
+"""The send buffer: the window has space left, but the buffer has no data to fill it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ LIMITED_PCT = 20.0
 """Minimum % of its busy time that the sender waits for the buffer."""
 OF_BUFFER = 0.25
 """Minimum ratio of throughput to one send buffer per round trip: a segment occupies up to three
-times its bytes. Small buffers had 2.1 to 2.5; a buffer that a paused reader filled had 0.18."""
+times its bytes. The ratio was 2.1 to 2.5 for small buffers, and 0.18 for a buffer that a paused
+reader filled."""
 OVER_PCT, SHORT_PCT, FLIGHT_PCT = 125.0, 50.0, 60.0
 """Signs of an overfull buffer, in percent: minimum fill (buffers that the kernel tunes hold 122 %
 at most), minimum share of samples with nothing to send, maximum share of the window in flight."""

@@ -8,15 +8,17 @@ from netlimits.limits.premises import goal, queues
 
 LIMITED_PCT, FULL_PCT, FULL = 50.0, 20.0, 0.8
 """Minimum % of its busy time that the sender waits for the receive window. FULL_PCT applies if
-unread data fills FULL of the window or more, since a sender that paces itself (BBR) waits less."""
+unread data fills at least the share FULL of the window. A sender that paces itself (BBR) waits
+less."""
 HELD_MS, HELD = 5.0, 131072
-"""Signs of a slow reader whose window is not full yet: minimum time that data waits to be read, at
-the run's throughput, and minimum bytes of that data. Slow readers had 8 ms and more, others 2.4 ms
-and less (medians of labelled campaigns)."""
+"""Signs of a slow reader whose window is not full yet: minimum time that data waits to be read,
+at the run's throughput, and minimum bytes of that data. With slow readers data waited 8 ms or
+more, with other readers 2.4 ms or less (medians of labelled campaigns)."""
 WAITED_PCT = 25.0
-"""Maximum % of the time that the reader waits for a CPU: above it, it lacks CPU."""
+"""Maximum % of the time that the reader waits for a CPU. Above this value the reader lacks CPU."""
 ROOM_PCT = 75.0
-"""Maximum CPU use of the reader, with its waits: above it the class is `receiver-cpu`."""
+"""Maximum CPU use of the reader, including its waits. Above this value the class is
+`receiver-cpu`."""
 
 LABEL = Label(
     """factors: {asleep: ["0.02", "0.05"], send_size: [4096, 16384, 65536, 131072]}
@@ -49,7 +51,7 @@ class SlowReader:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the unread share of the window and the sender's wait for window."""
+        """Return a sign from the unread share of the window and the sender's wait for it."""
         limited, unread = run.sent("rwnd_limited_pct"), run.unread
         wanted = run.wanted_pct(run.receiver)
         if limited is None or unread is None or wanted is None:

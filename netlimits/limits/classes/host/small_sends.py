@@ -7,7 +7,7 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import cpus, goal, queues
 
 THREAD_PCT = 75.0
-"""Minimum use of the full CPU by the thread; the rest is the softirq of its packets."""
+"""Minimum % of the full CPU that the thread itself uses. Softirq for its packets uses the rest."""
 FRAME = 1460.0
 """Maximum MSS that packets are compared with if calls are unknown: over loopback an MSS is up to
 64 KiB, and netperf's sends of 16 KiB are not small."""
@@ -48,7 +48,7 @@ class SmallSends:
         if busy is None:
             busy = run.sent("cpu_peak_pct")
         elif waited:
-            busy = min(100.0, busy + waited)  # as it would be with a CPU of its own
+            busy = min(100.0, busy + waited)  # its use of a CPU that it does not share
         if size is None or mss is None or busy is None:
             return None
         cpu = cpus.sign(run, "sender", run.sender)

@@ -9,8 +9,8 @@ from netlimits.limits.premises import queues
 
 SOFTIRQ_PCT = 90.0
 IN_BACKLOG = 0.5
-"""Minimum share of the lost datagrams that a full backlog dropped. Softirq then was too slow for
-them, even if no CPU was full."""
+"""Minimum share of the lost datagrams that a full backlog dropped. A full backlog shows that
+softirq was too slow, even if no CPU was full."""
 SOFTNET = {
     "softnet_dropped": "{} packets were dropped at the backlog",
     "softnet_squeezed": "its budget ran out {} times",
@@ -62,7 +62,7 @@ class SoftirqCore:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the highest softirq share of any CPU, and what the backlog dropped."""
+        """Return a sign from the highest softirq share of any CPU, and the drops of the backlog."""
         shares = {
             end: share
             for end in (run.receiver, run.sender)

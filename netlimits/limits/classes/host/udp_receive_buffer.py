@@ -38,7 +38,7 @@ class UdpReceiveBuffer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the datagrams that found the buffer full, if the CPU was not."""
+        """Return a sign from the datagrams that found the buffer full, if the CPU had time left."""
         errors, peak = run.received("udp_rcvbuf_errors"), run.busiest_pct(run.receiver)
         if run.one_machine:
             peak = run.wanted_pct(run.receiver)

@@ -1,4 +1,4 @@
-"""The way back: acknowledgements queue or get lost there, and the sender waits for them."""
+"""The return path: acknowledgements queue or get lost on it, and the sender waits for them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import cpus, goal, queues
 
 LOST = 0.05
-"""Minimum share of acknowledgements lost. Paths that lost 0.1 to 2 % of all frames by chance lost
-0.5 to 4 % of the acknowledgements."""
+"""Minimum share of acknowledgements lost. Paths with 0.1 to 2 % random loss of frames lost 0.5
+to 4 % of the acknowledgements."""
 NEARLY = 0.95
 """Strength of the premise if acknowledgements are bunched but not lost."""
 FORWARD = 0.01
-"""Maximum share of segments sent again: with more, the way to the receiver is full too."""
+"""Maximum share of segments sent again. Above it the path to the receiver is full too."""
 
 
 class AckPath:

@@ -9,10 +9,11 @@ from netlimits.limits.premises import cpus
 OF_ROUND_TRIPS = 0.7
 """Minimum share of the time that transactions spend on their round trips."""
 CPU_PCT = 80.0
-"""Maximum load of a CPU by the run."""
+"""Maximum load that the run puts on a CPU, in percent."""
 IMPOSSIBLE = 1.5
-"""Maximum ratio of transactions per round trip to those under way. Above it the sampled round trip
-is not that of the run: on a busy host it read 116 µs where a transaction took 24."""
+"""Maximum ratio of transactions per round trip to transactions in flight. Above it the sampled
+round trip is not that of the run. On a busy host 116 µs were sampled, but a transaction took 24
+µs."""
 
 LABEL = Label(
     """factors: {request: [1, 64, 512, 1024], response: [1, 512]}

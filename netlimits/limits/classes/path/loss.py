@@ -10,7 +10,7 @@ from netlimits.limits.premises import chance, cpus, queues
 RETRANSMITTED = 0.001
 """Minimum share of segments sent again."""
 SEGMENTS = 5.0
-"""Minimum number of segments sent again: one of 240 would be 0.4 %, but is a single event."""
+"""Minimum number of segments sent again. One segment of 240 is 0.4 %, but only a single event."""
 WAITS = {
     "app_limited_pct": "its program",
     "rwnd_limited_pct": "its receiver",
@@ -27,7 +27,7 @@ MODEL_PCT = 50.0
 """Maximum % of samples of connections that pace by a model of the path (BBR)."""
 LEAST = 0.2
 """Minimum ratio of throughput to the bound for random losses of this share. Timeouts cost up to
-three quarters of it. Below this ratio something else limits."""
+three quarters of the bound. Below this ratio something else is the limit."""
 
 LABELS = tuple(
     Label(
@@ -73,7 +73,7 @@ class Loss:
         premises += waits(run)
         short = f"the round trip is {rtt / least_rtt:.1f} times its least: a full queue drops"
         premises.append(Premise.below(rtt / least_rtt, INFLATED, short))
-        premises += cpus.room(run)  # losses leave the hosts idle
+        premises += cpus.room(run)  # losses leave the hosts' CPUs idle
         short = f"its window would let {mbps(window)} through, and {mbps(rate)} arrived"
         premises.append(Premise.reached(rate / window, NEAR, short))
         if bound := bounds.of_mechanism("loss", run):

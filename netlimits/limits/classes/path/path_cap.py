@@ -7,32 +7,34 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import allowance, chance, cpus, goal, queues
 
 RTT_INFLATION = 2.3
-"""Minimum ratio of rtt to min_rtt if packets wait in a queue; without a queue it varies by less."""
+"""Minimum ratio of rtt to min_rtt if packets wait in a queue. Without a queue the ratio is
+smaller."""
 QUEUE_US, QUEUE_SEGMENTS = 200.0, 5.0
 """Minimum wait in the queue in µs, and minimum number of packets in it. A shorter wait may be the
 host's scheduling; a device that holds two packets and drops the others is a policer."""
 MANY = 100.0
 """Ratio of rtt to min_rtt above which sentences round it: on one machine min_rtt is a few µs."""
 SHORT_INFLATION = 1.25
-"""RTT_INFLATION for a queue that drops early and is steadier than random losses allow."""
+"""RTT_INFLATION for a queue that drops early, if the runs are steadier than random losses allow."""
 OF_BOUND = 0.9
 """Maximum share of the link's goodput bound: above it the link itself may be the cap."""
 OF_MOST = 0.8
-"""Minimum ratio of the run's rate to the highest of all configurations on the same path: a cap is
-the same for all of them."""
+"""Minimum ratio of the run's rate to the highest rate of all configurations on the same path.
+They all have the same cap."""
 OF_SHAPER = 0.7
 """Maximum share of the rate of the sender's own qdisc: above it the queue may be there."""
 OVERLIMITS_PER_PACKET = 0.1
 """Maximum overlimits per packet of the sender's own qdisc: above it the queue may be there."""
 LOST = 0.001
-"""Minimum share of segments lost for the place of the losses to matter."""
+"""Minimum share of segments lost. With fewer losses the place of the losses does not matter."""
 BUNCHED, ALIKE = 2.4, 0.93
-"""Signs of a queue on the way back: minimum segments per acknowledgement, and maximum ratio of the
-slowest to the fastest run. A full queue on the way to the receiver had 1.9 to 2.0 and 0.95 to 1.0,
-or losses; one on the way back had 2.5 to 11 and 0.12 to 0.75."""
+"""Signs of a queue on the return path: minimum segments per acknowledgement, and maximum ratio
+of the slowest to the fastest run. A full queue on the path to the receiver had 1.9 to 2.0
+segments and a ratio of 0.95 to 1.0, or losses. A full queue on the return path had 2.5 to 11
+segments and a ratio of 0.12 to 0.75."""
 SPACED_US = 100.0
-"""Minimum µs between two segments for BUNCHED to count: one poll of the NIC receives closer ones
-together."""
+"""Minimum µs between two segments for BUNCHED to count. One poll of the NIC receives segments
+together that are closer than this."""
 STEADY = 0.75
 """Minimum ratio of a configuration's slowest run to its fastest: all runs have the same cap."""
 
@@ -48,7 +50,8 @@ measure:
 )
 
 OF_FILE = "a file of runs tells neither the link's rate nor the one that the tool was told"
-"""Note on runs from a file. In a campaign's folder both rates are known, which rules these out."""
+"""Note on runs from a file. A campaign's folder has both rates, so that verdicts can rule them
+out as the limit."""
 
 
 class PathCap:
@@ -144,7 +147,7 @@ def _short_queue(run: RunFigures, inflation: float) -> float:
 
 
 def way_back(run: RunFigures) -> bool:
-    """Return True if the queue may be on the way back: no loss, bunched ACKs, unsteady runs."""
+    """Return True if the queue may be on the return path: no loss, bunched ACKs, unsteady runs."""
     bunched, rate = run.received("sampled_segments_per_ack"), run.throughput
     size = (run.sent("mss_bytes") or 1448.0) * 8
     return (
@@ -159,9 +162,10 @@ def way_back(run: RunFigures) -> bool:
 
 
 def _way_there(run: RunFigures) -> list[Premise]:
-    """Return the premise that the queue is on the way to the receiver, which fails by a little.
+    """Return a premise against the class if the queue may be on the return path.
 
-    There is none unless the queue may be on the way back.
+    The premise says that the queue is on the path to the receiver, and narrowly fails. Otherwise
+    the list is empty.
     """
     if not way_back(run):
         return []

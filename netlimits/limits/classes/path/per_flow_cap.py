@@ -8,7 +8,8 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import cpus, goal, queues
 
 WITHIN = 0.1
-"""Maximum relative difference between the rates per connection with few and with many of them."""
+"""Maximum relative difference between the rates per connection with few and with many
+connections."""
 OTHER_NUMBER = 1.5
 """Minimum ratio of two numbers of connections to compare."""
 UNTOLD = 0.75
@@ -29,7 +30,7 @@ class PerFlowCap:
     def sign(self, run: RunFigures) -> Sign | None:
         """Return a sign from the rate per connection with other numbers of connections.
 
-        If there was only one number, the sign is that of `path-cap`, weakened.
+        If only one number of connections was measured, return the sign of `path-cap`, weakened.
         """
         rate, busiest = run.throughput, cpus.its_own_pct(run)
         if not rate or busiest is None or run.udp:

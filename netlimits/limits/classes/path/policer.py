@@ -1,4 +1,4 @@
-"""A policer: it drops packets above its rate and queues none."""
+"""A policer: it drops packets above its rate and has no queue."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import chance, cpus, goal, queues
 
 SEGMENTS = 30.0
-"""Minimum number of segments sent again: their share is then known to within a fifth, and fewer
-give no reliable bound. Paths that lost 0.1 % by chance lost 7 to 15 segments in 3 s, and had 1.3 to
-3.2 times the rate of their bound."""
+"""Minimum number of segments sent again. It determines their share to within a fifth; fewer
+segments give no reliable bound. Paths with 0.1 % random loss lost 7 to 15 segments in 3 s, and
+their rate was 1.3 to 3.2 times the bound."""
 STILL, QUEUE_US, QUEUE_SEGMENTS = 1.25, 200.0, 5.0
 """Maximum ratio of rtt to min_rtt, maximum wait in µs (host scheduling takes as much), and maximum
 number of packets waiting at once. One of the three is enough to show that there is no queue. Some
@@ -19,8 +19,9 @@ policers hold two packets."""
 STEADY = 0.75
 """Minimum ratio of a configuration's slowest run to its fastest: all runs have the same cap."""
 COUNTED = 0.1
-"""Minimum ratio of the drops that the receiver's own policer counts to the segments lost. It counts
-packets of up to 45 segments, because GRO comes before it: 42 packets were 178 segments."""
+"""Minimum ratio of the drops that the receiver's own policer counts to the segments lost. The
+policer counts packets of up to 45 segments, because GRO comes before it. In one run 42 packets
+were 178 segments."""
 
 LABELS = tuple(
     Label(
@@ -54,7 +55,7 @@ SEND_LESS = Intervention(
     0.88,
     1.05,
 )
-"""The change for limits that drop what exceeds their rate; `udp-above-path` shares it."""
+"""The change for limits that drop the packets above their rate. `udp-above-path` uses it too."""
 
 
 class Policer:
