@@ -37,10 +37,11 @@ def acks(
 
     Args:
         frame: A row for each run.
-        of: The service demand.
-        series: Factors that are compared separately.
-        base: Segments per ACK to compare with. Default: the smallest of each series; if the frame
-            has a column `config`, all runs of the configuration with the smallest.
+        of: Metric to compare: a service demand.
+        series: Factors whose combinations are compared separately.
+        base: Segments per ACK to compare with, by default the smallest number in each series. If
+            the frame has a column `config`, the base is then all runs of the configuration that
+            has this smallest number.
         link_mbps: The link's rate in Mbit/s, by default the highest throughput of each series.
         tolerance: Shortfall from the link's rate, as a share, beyond which a run is an anomaly.
         ratio: Column with the segments per ACK.
@@ -92,7 +93,7 @@ def acks(
 def _refuse_several(
     frame: pd.DataFrame, keys: Sequence[str], ratio: str, pool: Sequence[str]
 ) -> None:
-    """Raise DataError if factors beside the one that changes the ratio differ along a curve."""
+    """Raise DataError if more than one factor changes the segments per ACK along a curve."""
     moving = _varied_along(frame, [*keys, *pool], ratio)
     if len(moving) > (0 if _was_set(frame, ratio) else 1):
         raise DataError(
@@ -109,13 +110,16 @@ def _varied_along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[
 
 
 def points(frame: pd.DataFrame, factors: Sequence[str], options: Mapping[str, Any]) -> list[str]:
-    """Return the column that distinguishes the points of a curve: the ratio, or what changes it."""
+    """Return the column that distinguishes the points of a curve.
+
+    It is the ratio if that is a factor, otherwise the factor that changes the measured ratio.
+    """
     ratio = options["ratio"]
     frames.factors(frame, [ratio, *factors])
     if _was_set(frame, ratio):
         return [ratio]
     moving = _varied_along(frame, factors, ratio)
-    # the factor with most values makes most points
+    # if several factors differ, the one with the most values gives the most points
     return sorted(moving, key=lambda name: -len(moving[name]))[:1]
 
 

@@ -1,7 +1,7 @@
 """Add up parallel streams' interim results over the time in which all of them run.
 
-A stream's data up to time t is interpolated linearly between its interim results. The sum loses
-nothing: its rate changes only where some stream's interval begins or ends.
+A stream's data up to time t is interpolated linearly between its interim results. The sum is exact:
+its rate changes only where an interval of a stream begins or ends.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ CLOCK_S = 0.005
 """Allowed gap in seconds for short intervals: netperf prints milliseconds."""
 
 OF_AN_INTERVAL = ("stream", "ending_s", "interval_s")
-"""Columns that distinguish interim results within a run, and are no factors."""
+"""Columns that distinguish interim results within a run. They are not factors."""
 
 _Curve = tuple[np.ndarray, np.ndarray]
-"""A stream's times in s, and its data up to each in Mbit."""
+"""A stream's times in s, and the data in Mbit that it has transferred up to each time."""
 
 
 def aggregate(
@@ -39,8 +39,9 @@ def aggregate(
         intervals: A row for each interim result, with `ending_s` (since 1970), `interval_s`, the
             rate, and the columns that distinguish streams.
         of: The rate to add up.
-        stream: Columns that distinguish the streams. Without a column `stream` the runs are the
-            streams (column `run`), as for netperf programs that ran side by side and were imported.
+        stream: Columns that distinguish the streams. If the frame has no column `stream`, each run
+            is a stream (column `run`). Imported results of netperf programs that ran at the same
+            time are an example.
         step: Length of a row in seconds (the last may be shorter). By default a row begins
             wherever the sum changes.
 
@@ -172,7 +173,8 @@ def with_highest_averages(
 ) -> pd.DataFrame:
     """Add the column `highest_average_mbps` to a frame of runs.
 
-    It is NaN for a run without one; `attrs["partial"]` then has a note with the reason.
+    The value is NaN for a run without a highest average, and a note in `attrs["partial"]` gives
+    the reason.
     """
     averages = highest_averages(intervals, seconds)
     left_out = {run: f"run {run}: {why}" for run, why in averages.attrs["left_out"].items()}
@@ -238,7 +240,7 @@ def _curves(
 
 
 def _window(curves: Sequence[_Curve]) -> tuple[float, float]:
-    """Return the last stream's start and the first one's end."""
+    """Return the latest start and the earliest end of all streams."""
     begin = max(float(times[0]) for times, _ in curves)
     end = min(float(times[-1]) for times, _ in curves)
     if end <= begin:
@@ -250,7 +252,7 @@ def _window(curves: Sequence[_Curve]) -> tuple[float, float]:
 
 
 def _total(curves: Sequence[_Curve], times: np.ndarray) -> np.ndarray:
-    """Return the data of all streams up to each time, Mbit."""
+    """Return the sum of all streams' data up to each time, in Mbit."""
     total = np.zeros_like(times)
     for at, sums in curves:
         total += np.interp(times, at, sums)

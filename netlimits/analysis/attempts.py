@@ -62,7 +62,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return `last_attempts(frame)`; empty `frame` meanwhile, to keep one copy of each column."""
+    """Return `last_attempts(frame)` and empty `frame`, so that no column is in memory twice."""
     frame = without_profiled(frame)
     names = [name for name in ("campaign", "run", "attempt", "status") if name in frame.columns]
     numbered = frame[names].reset_index(drop=True)
@@ -77,7 +77,7 @@ def to_last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _several(frame: pd.DataFrame) -> np.ndarray:
-    """Mark the rows of a run that has other rows too."""
+    """Return a mask of the rows whose run has more than one row."""
     runs = frame["run"].to_numpy()
     if "campaign" in frame.columns or not (runs[1:] >= runs[:-1]).all():
         return frame.duplicated(_run(frame), keep=False).to_numpy(bool)

@@ -1,4 +1,4 @@
-"""Bursts: how many segments, or ACKs, one end sends before it hears from the other.
+"""Bursts: how many segments, or ACKs, an end sends before a packet of its peer arrives.
 
 *A burst is the longest run of packets of one kind from one end of a connection that no packet of
 the other end interrupts*, in the order of the trace; the sender's pure ACKs and control packets
@@ -32,9 +32,9 @@ def bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataFrame
         first_transaction: Number of the trace's first transaction.
 
     Returns:
-        A row for each burst by time: `connection`, `transaction`, `burst` (within its transaction,
-        from 1), `source`, `source_port`, `start_s`, `end_s` (of its first and last packet),
-        `segments`, `bytes`, `seq_start`, `seq_end`, `first` and `last` (rows of `packets`).
+        A row for each burst, sorted by time: `connection`, `transaction`, `burst` (within its
+        transaction, from 1), `source`, `source_port`, `start_s`, `end_s` (of its first and
+        last packet), `segments`, `bytes`, `seq_start`, `seq_end`, `first` and `last` (rows of `packets`).
 
     Raises:
         DataError: The trace has no data segment.
@@ -54,8 +54,8 @@ def bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataFrame
 def ack_bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataFrame:
     """Find the bursts of pure ACKs that the receiver of the data sends.
 
-    A request that acknowledges carries data and is no pure ACK. A receiver that acknowledges only
-    with its own data sends none, and the frame is empty.
+    A request that acknowledges data carries data itself, so it is not a pure ACK. If the receiver
+    acknowledges only with its own data, it sends no pure ACKs and the frame is empty.
 
     Args:
         packets: The frame of `trace`.
@@ -91,7 +91,7 @@ def over_transactions(
         The last transaction of a trace is left out, since the trace's limit may have cut it off.
 
     Raises:
-        DataError: No transaction is left, or as `bursts`.
+        DataError: No transaction is left, or the trace has no data segment.
     """
     keys = frames.factors(packets, series)
     each = [*keys, "run"] if "run" in packets.columns else keys
@@ -120,7 +120,7 @@ def burst_sizes(table: pd.DataFrame) -> pd.DataFrame:
         `size`, `bursts`, `share_pct` and `cumulative_pct`.
 
     Raises:
-        DataError: The frame is empty, or is not one of bursts.
+        DataError: The frame is empty, or was not returned by `bursts` or `ack_bursts`.
     """
     size = "segments" if "segments" in table else "acks"
     if size not in table or table.empty:
@@ -196,7 +196,10 @@ def _connection_bursts(rows: pd.DataFrame, kind: str, first: int) -> pd.DataFram
 
 
 def _opening(rows: pd.DataFrame, sent: pd.Series[bool]) -> pd.Series[bool]:
-    """Mark the packets of a handshake in the trace, whose ACK acknowledges no data."""
+    """Return a mask of the handshake's packets, since their ACKs acknowledge no data.
+
+    The mask is empty if the handshake is not in the trace.
+    """
     opened = bool(rows["flags"].str.contains("S", regex=False).any())
     return ~sent.cummax() & opened
 

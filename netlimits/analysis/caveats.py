@@ -13,7 +13,7 @@ from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED, PROFILED
 from netlimits.model import tally_of_runs
 
 LOSS = 0.001
-"""Share of lost packets above which a run counts as one with losses."""
+"""Share of lost packets above which `losses` counts a run."""
 
 OTHERS = ("local_other_cpu_pct", "remote_other_cpu_pct")
 
@@ -24,7 +24,7 @@ SHARED_KERNEL = "CPU figures are those of one machine: both roles ran on one ker
 
 
 WHOLE = 0.99
-"""Minimum share of a run's time at which a window counts as the whole run."""
+"""Share of a run's time from which a window counts as the whole run."""
 
 SENT = frozenset(("local_send_throughput_mbps", "remote_send_throughput_mbps"))
 ARRIVED = frozenset(
@@ -55,7 +55,7 @@ def notes(runs: Runs, columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _of_rows(ok: pd.DataFrame) -> Iterator[str]:
-    """Yield notes on how ok runs were paced, and on rows that are means of several runs."""
+    """Yield notes on the pacing of ok runs, and on rows that are means of several runs."""
     if "paced_by" in ok.columns and (ways := sorted(ok["paced_by"].dropna().unique())):
         yield f"paced by {' and '.join(ways)}"
     several = frames.weights(ok).loc[lambda n: n > 1]
@@ -76,7 +76,10 @@ def _outcomes(runs: Runs) -> tuple[dict[str, int], int]:
 
 
 def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the notes for a comparison of `columns`, each with the names of its sides."""
+    """Return the notes for a comparison of `columns`.
+
+    A note that does not hold for all sides starts with the names of the sides it is about.
+    """
     sides, columns = [*sides], [*columns]
     named: dict[str, list[str]] = {}
     for name, frame in sides:
@@ -108,13 +111,13 @@ def _shared(runs: Runs) -> bool:
 
 
 def _select(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """Return these columns, if present, and those that decide which runs count."""
+    """Return the given columns, if present, and the columns that decide which runs count."""
     names = {*columns, *frames.RUN_COLUMNS, PROFILED}
     return frame[[name for name in frame.columns if name in names]]
 
 
 def _figures(runs: Runs, *columns: str) -> pd.DataFrame:
-    """Return these columns of the ok runs as numbers."""
+    """Return the given columns of the ok runs as numbers."""
     if isinstance(runs, Relation):
         return streams.figures(runs, columns)
     last = attempts.last_attempts(_select(runs, columns))
@@ -124,7 +127,7 @@ def _figures(runs: Runs, *columns: str) -> pd.DataFrame:
 
 
 def windows(runs: Runs) -> str:
-    """Note runs whose sent and received rates cover different times (window_s); "" for none."""
+    """Return a note on runs whose sent and received rates cover different times, or ""."""
     if not {"window_s", "elapsed_s"} <= {*runs.columns}:
         return ""
     figures = _figures(runs, "window_s", "elapsed_s")
@@ -142,9 +145,9 @@ def windows(runs: Runs) -> str:
 
 
 def losses(runs: Runs) -> str:
-    """Return how many runs lost more than LOSS, as "2 of 6 runs lost packets"; "" for none.
+    """Return how many runs lost more than LOSS, as "2 of 6 runs lost packets", or "".
 
-    TCP runs do not count: TCP resends what it loses, so data not yet received is only late.
+    TCP runs are ignored: TCP retransmits lost segments, so data not yet received is only late.
     """
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
     mss = "transport_mss_bytes"
@@ -161,7 +164,7 @@ def losses(runs: Runs) -> str:
 
 
 def sessions(runs: Runs) -> str:
-    """Note several sessions of runs; "" for one session, or without times."""
+    """Return a note if the runs form several sessions, or "" if they do not or have no times."""
     if not {"started", "duration_s"} <= set(runs.columns):
         return ""
     if isinstance(runs, Relation):
@@ -193,7 +196,7 @@ def _sessions(count: int, longest: float) -> str:
 
 
 def disturbance(runs: Runs) -> str:
-    """Note how many ok runs had other traffic on their link, and how much; "" for none."""
+    """Return a note on how many ok runs had other traffic on their link, or ""."""
     if "disturbed_pct" not in runs.columns:
         return ""
     shares = _figures(runs, "disturbed_pct")["disturbed_pct"]
@@ -207,7 +210,7 @@ def disturbance(runs: Runs) -> str:
 
 
 def other_programs(runs: Runs) -> str:
-    """Note how many ok runs shared a host's CPUs with other programs; "" for none."""
+    """Return a note on how many ok runs shared a host's CPUs with other programs, or ""."""
     columns = [name for name in OTHERS if name in runs.columns]
     if not columns:
         return ""
@@ -222,7 +225,7 @@ def other_programs(runs: Runs) -> str:
 
 
 def covered(runs: Runs) -> str:
-    """Note how many ok runs have a throughput over part of their time only; "" for none."""
+    """Return a note on how many ok runs have a throughput over only part of their time, or ""."""
     if "covered_pct" not in runs.columns:
         return ""
     shares = _figures(runs, "covered_pct")["covered_pct"]

@@ -6,7 +6,7 @@ Verdicts hold at a false discovery rate of 5 % over the whole table (Benjamini a
     better    the ratio is beyond the threshold and significant, in the metric's better direction
     worse     the ratio is beyond the threshold and significant, in the other direction
     differ    the ratio is beyond the threshold and significant, between two sessions
-    unclear   none of these; `runs` of each side would decide, if ratio and variation stay
+    unclear   none of these; the column `runs` has the runs of each side that would decide
     fewer     significantly fewer runs ended ok after than before: as bad as worse
     more      significantly more runs ended ok after than before
     failed    runs were ok before, and none after: no ratio, and as bad as worse
@@ -52,8 +52,8 @@ def compare(
     """Compare each configuration's metrics `before` and `after`.
 
     Each campaign is a session. A side of several sessions has a column `campaign`
-    (`netlimits.joined`), and each session then counts as one value. With one session a side no
-    verdict is better or worse, unless `sessions_differ_by` bounds how much two sessions differ.
+    (`netlimits.joined`), and each session then counts as one value. If each side has one session,
+    no verdict is better or worse unless `sessions_differ_by` bounds how much two sessions differ.
 
     Args:
         before: A row for each run, or a relation (`campaign.relation()`). `netlimits.compare` also
@@ -62,20 +62,21 @@ def compare(
         of: Metrics, by default those of a default table.
         threshold: The smallest difference that matters, as a share.
         confidence: Confidence level of the intervals.
-        among: Columns that may be factors, if known.
+        among: Columns that may be factors. By default all columns may be.
         paired: True if both sides share their blocks; ratios are then taken within blocks.
         called: Names of the sides in notes.
-        sessions_differ_by: Upper bound, as a share, on how much two sessions differ although
-            nothing was changed.
+        sessions_differ_by: Upper bound, as a share, on how much two sessions differ if nothing was
+            changed between them.
 
     Returns:
         A row for each configuration and metric: the factors (with a trailing `_` if another column
         has the name); `metric`; `before` and `after`, means of the ok runs in the metric's unit;
-        `ratio` (above 1 is better, also where lower is better) with `low`, `high` and `p`;
+        `ratio` (above 1 is better, also for a metric whose better direction is lower) with `low`,
+        `high` and `p`;
         `n_before` and `n_after` (runs with the metric), `ok_before` and `ok_after`, `of_before` and
-        `of_after` (runs with an outcome); `verdict`; `runs` of each side that would decide an
-        unclear one; and, if paired, `blocks` with runs of both sides. `attrs["notes"]` has the
-        notes.
+        `of_after` (runs with an outcome); `verdict`; `runs` (number of runs of each side that would
+        decide an unclear verdict, if ratio and variation stay the same); and, if paired, `blocks`
+        (number of blocks with runs of both sides). `attrs["notes"]` has the notes.
 
     Raises:
         DataError: No configuration is on both sides, no run is ok, a metric is missing or has no
@@ -97,7 +98,7 @@ def compare(
     grids = [
         sides.grid(*both, factors, columns, place) for both in zip(runs_of, outcomes, strict=True)
     ]
-    del outcomes  # a copy of every run
+    del outcomes  # it holds a copy of every run
     tried = [sides.ordered(grid) for grid in grids]
     keys = [key for key in tried[0] if key in tried[1]]
     if not keys:
@@ -176,14 +177,14 @@ def duet(
         of: Metrics, by default those of a default table.
         threshold: The smallest difference that matters, as a share.
         confidence: Confidence level of the intervals.
-        among: Columns that may be factors, if known.
-        called: Values of `side`.
+        among: Columns that may be factors. By default all columns may be.
+        called: The two values of the column `side`, the first side first.
 
     Returns:
         The frame of `compare`.
 
     Raises:
-        DataError: The column `side` is missing or has other values, or as `compare`.
+        DataError: The column `side` is missing or has other values, or `compare` raises it.
     """
     values = set(sketched(frame)[SIDE].dropna()) if SIDE in frame.columns else set()
     if not values or not values <= set(called):
@@ -224,8 +225,8 @@ def _row(
 ) -> dict[str, Any]:
     """Return the row of a metric and configuration.
 
-    `unit` is None for a duet. If a smaller share of the runs of `before` ended ok, `trimmed` is the
-    contrast with only the best runs of `after`.
+    `unit` is None for a duet. If the share of ok runs is smaller before than after, `trimmed` is a
+    second contrast, with only the best runs of `after`.
     """
     known = [~np.isnan(each.values) for each in runs]
     samples = [each.values[here] for each, here in zip(runs, known, strict=True)]
@@ -270,7 +271,7 @@ _OURS = (
     *("n_before", "n_after", "ok_before", "ok_after", "of_before", "of_after"),
     *("blocks", "verdict", "runs", "statistic"),
 )
-"""Columns of a comparison other than the factors, and `statistic`, which marks a summary."""
+"""Columns of a comparison that are not factors, and `statistic`, which marks a summary."""
 
 
 def _contrast(

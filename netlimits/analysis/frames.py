@@ -62,7 +62,7 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs that count of a table that no campaign wrote.
+    """Return the runs that count from a table that no campaign wrote.
 
     Raises DataError if no column is a metric, or a throughput is below 0.
     """
@@ -96,7 +96,7 @@ def ok(frame: pd.DataFrame) -> np.ndarray:
 
 
 def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with the columns PROCESS_CPU filled from the tools' own."""
+    """Return the frame with the columns PROCESS_CPU filled from the columns of each tool."""
     for name in PROCESS_CPU:
         for own_name in tools_own_of(frame.columns, name):
             own = pd.to_numeric(frame[own_name], errors="coerce")  # text is no figure
@@ -182,9 +182,9 @@ def metric_for(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
 
 
 def direction(frame: pd.DataFrame) -> Direction:
-    """Return the direction of the runs' data by their columns; "" if the runs differ.
+    """Return the direction of the runs' data, or "" if the runs differ.
 
-    Runs without such columns count as "send".
+    The columns of throughput and transaction rate show it. Without these columns it is "send".
     """
 
     def above_zero(column: str) -> pd.Series[bool]:
@@ -245,7 +245,7 @@ def labelled(frame: pd.DataFrame, *others: str) -> pd.DataFrame:
 
 
 def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:
-    """Return `names` as a list. Raises DataError with the factors for a name that is no column."""
+    """Return `names` as a list. Raises DataError if a name is not a column of the frame."""
     chosen = as_list(names)
     for name in chosen:
         if name not in frame.columns:
@@ -254,7 +254,7 @@ def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]
 
 
 def as_list(names: str | Sequence[str] | None) -> list[str]:
-    """Return one name, several or none as a list."""
+    """Return a name, a sequence of names or None as a list."""
     return [names] if isinstance(names, str) else list(names or ())
 
 
@@ -274,7 +274,7 @@ RESERVED = frozenset(
 def resolve(
     frame: pd.DataFrame, *names: str | Sequence[str]
 ) -> tuple[pd.DataFrame, list[list[str]]]:
-    """Return the frame and `names`, with factors renamed whose names are in RESERVED."""
+    """Return the frame and `names`; a factor whose name is in RESERVED gets a trailing `_`."""
     lists = [factors(frame, some) for some in names]
     every = [name for some in lists for name in some]
     if twice := [name for name in dict.fromkeys(every) if every.count(name) > 1]:
@@ -300,7 +300,7 @@ def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def positive(frame: pd.DataFrame, name: str) -> pd.Series[float]:
-    """Return a column as numbers. Raises DataError unless each is above zero."""
+    """Return a column as numbers. Raises DataError unless every number is above zero."""
     numbers = pd.to_numeric(frame[name], errors="coerce").astype(float)
     boolean = pd.api.types.is_bool_dtype(frame[name])
     if boolean or not (np.isfinite(numbers) & (numbers > 0)).all():
@@ -322,8 +322,8 @@ def groups(
 def blocks(frame: pd.DataFrame) -> pd.Series | None:
     """Return the block of each run, distinguished by campaign; None if runs cannot be paired.
 
-    That is so if a run or the frame has no block, a campaign has only one, or run numbers repeat
-    without a column `campaign`.
+    Runs cannot be paired if a run or the frame has no block, or if a campaign has only one block.
+    The same holds if run numbers repeat and there is no column `campaign`.
     """
     if "block" not in frame.columns or frame["block"].isna().any():
         return None

@@ -113,8 +113,8 @@ def bound(
         timestamps: True if TCP timestamps are on.
         ipv6: True if the sender's own IP is IPv6.
         outer_ipv6: True if the tunnels' IP is IPv6.
-        mtu_of: "link": `mtu` is the physical link's, into which tunnels must fit; "guest": it is
-            the sender's own, to which tunnels are added.
+        mtu_of: "link" if `mtu` is the MTU of the physical link, into which tunnels must fit;
+            "guest" if it is the sender's own MTU, to which the headers of tunnels are added.
         data: Bytes of data in a packet, by default as many as fit.
 
     Raises:
@@ -196,7 +196,7 @@ def _wrap(
 def _headers(
     part: Layer, inside: int, outer: str, inside_mtu: bool, mtu: int | None = None
 ) -> list[Header]:
-    """Return the headers of one layer around `inside` bytes; padding and trailer count as one."""
+    """Return the headers of one layer around `inside` bytes; trailer and padding are one header."""
     names = [outer if name == "IP" else name for name in part.headers]
     around = {"Ethernet": "inner Ethernet"} | {n: f"outer {n}" for n in ("IPv4", "IPv6", "UDP")}
     called = around if part.place == "tunnel" else {}
@@ -230,7 +230,7 @@ def curve(
         `header_bytes`, `ratio` and `goodput_mbps`.
 
     Raises:
-        DataError: Every MTU is too small, or as `bound`.
+        DataError: Every MTU is too small, or `bound` raises it.
     """
     import pandas as pd
 
@@ -263,9 +263,9 @@ class Limit:
 def limit(bound: Bound, egress_cap: str | float) -> Limit:
     """Return the lower of an egress cap and a link's bound.
 
-    The cap is a rate of user data, as the report found it: 50 Gbit/s of data passed at an MTU of
-    1500 where the link had room for the headers ("Headers and Data and Bitrates!", "But What About
-    Clouds?").
+    The cap is a rate of user data. The reports found this: at an MTU of 1500, 50 Gbit/s of data
+    passed where the link had room for the headers ("Headers and Data and Bitrates!", "But What
+    About Clouds?").
 
     Args:
         bound: The link's bound.

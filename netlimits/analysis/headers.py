@@ -55,8 +55,8 @@ class Layer:
     """A protocol layer of a stack, which encloses the layers inside it.
 
     `headers` are from the wire inward; `IP` stands for IPv4 or IPv6. `extra` are bytes of options.
-    The enclosed bytes and the trailer are padded to a multiple of `align`. `pads` instead pads the
-    enclosed bytes alone, and not beyond the interface's MTU.
+    The enclosed bytes and the trailer are padded to a multiple of `align`. The enclosed bytes alone
+    are padded to a multiple of `pads`, but not beyond the interface's MTU.
     """
 
     name: str

@@ -16,7 +16,7 @@ from netlimits.metrics import Metric
 CAMPAIGN = "campaign"
 BETTER, WORSE, CHANGED = "better", "worse", "changed"
 THRESHOLD = 0.03
-"""Default of the smallest change that matters, as a share; a comparison has the same."""
+"""Default of the smallest change that matters, as a share; comparisons use the same value."""
 
 
 def history(
@@ -43,10 +43,10 @@ def history(
 
     Returns:
         A row for each configuration and campaign: the factors, `campaign`, `started`, `n` (runs),
-        `mean`, `level` (mean of the campaigns since the last change), `change_pct` (of the level,
-        at the first campaign of a new one, else NaN) and `verdict` there (better, worse, or changed
-        if the metric has no better direction), else "". `attrs["series"]` has the factors' names in
-        the frame.
+        `mean`, `level` (mean of the campaigns since the last change), `change_pct` and `verdict`.
+        The last two have values only at the first campaign of a new level, otherwise NaN and "".
+        `verdict` is better or worse, or changed if the metric has no better direction.
+        `attrs["series"]` has the factors' names in the frame.
 
     Raises:
         DataError: There is no column `campaign`, no run is ok, or as `analysis.spread`.
@@ -88,7 +88,7 @@ def points(frame: pd.DataFrame, factors: Sequence[str], options: Any) -> list[st
 def ordered(runs: pd.DataFrame) -> dict[Any, Any]:
     """Return campaign -> start of its first run (NaT if unknown).
 
-    The order is that of time, or of the rows if a start is unknown.
+    Campaigns are sorted by start, or in the order of the rows if a start is unknown.
     """
     names = list(dict.fromkeys(runs[CAMPAIGN]))
     if "started" not in runs.columns:
@@ -163,7 +163,7 @@ def _verdict(rose: bool, metric: Metric) -> str:
 
 
 def last_changes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the last change of each configuration that has one; a gate judges these."""
+    """Return the last change of each configuration that has changes; a gate judges these."""
     changed = table[table["verdict"] != ""]
     keys = list(table.columns[: list(table.columns).index(CAMPAIGN)])
     return pd.concat([changed[:0], *(part.tail(1) for _, part in frames.groups(changed, keys))])

@@ -31,7 +31,7 @@ from netlimits.model import Mesh
 SENDER, RECEIVER = Mesh.SENDER, Mesh.RECEIVER
 
 LEVEL = 0.05
-"""Significance level: about this share of meshes without outliers has one named nevertheless."""
+"""Significance level: the share of meshes without outliers in which one is named by mistake."""
 
 LEAST = 0.05
 """Smallest distance of an outlier, as a ratio less 1."""
@@ -40,7 +40,7 @@ CONSISTENT = 1.4826
 """Factor from a median absolute deviation to the standard deviation of normal values."""
 
 FEWEST = 6
-"""Minimum number of members of a group with outliers."""
+"""Minimum number of members of a group; smaller groups have no outliers."""
 
 BLOCKS = 6
 """Minimum number of blocks; fewer do not show how much a host's own runs vary."""
@@ -101,7 +101,7 @@ def _links(metric: str, logs: pd.DataFrame) -> pd.DataFrame:
 def _own(
     by_block: Any, table: pd.DataFrame, keys: Sequence[str] = (SENDER, RECEIVER)
 ) -> np.ndarray:
-    """Return the p-value of each row's values in its own blocks; 1 for fewer than BLOCKS."""
+    """Return the p-value of each row's values over its blocks; 1 for fewer than BLOCKS blocks."""
     from scipy.special import stdtr
 
     values = by_block["left"].median().groupby(level=list(keys), sort=False)
@@ -128,7 +128,8 @@ def hosts(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.Da
         end), `z`, `p` and `outlier` as in `links`.
 
     Raises:
-        DataError: As `links`.
+        DataError: The runs are not a mesh's, a value is not above zero, or runs of a pair differ in
+            a factor that is not in `pool`.
     """
     metric, logs = _logs(frame, of, pool)
     table = _links(metric, logs)

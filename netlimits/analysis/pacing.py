@@ -1,4 +1,4 @@
-"""Constant bit rate: how accurate the pacing was, and what packets of each size cost at that rate.
+"""Constant bit rate: the accuracy of pacing, and the cost of packets of each size at that rate.
 
 A qdisc paces whole frames, so for a rate R of user data in messages of M bytes it must be set to
 R × (M + 42) / M ("What about at a constant bitrate?").
@@ -18,10 +18,10 @@ from netlimits.analysis.summary import IMPROVEMENT, summary
 from netlimits.errors import DataError
 
 SEEN_BY_QDISC = sum(BYTES[header][0] for header in ("Ethernet", "IPv4", "UDP"))
-"""Bytes of headers that a qdisc counts on each UDP datagram over IPv4: 42."""
+"""Bytes of headers that a qdisc counts for each UDP datagram over IPv4: 42."""
 
 IPV6_MORE = BYTES["IPv6"][0] - BYTES["IPv4"][0]
-"""Additional bytes over IPv6: 20."""
+"""Additional bytes of headers for IPv6: 20."""
 
 PACE = "pace_mbps"
 """Column with the rate that a run was paced at, Mbit/s of user data."""
@@ -47,9 +47,10 @@ def frame_rate(requested: str | float, size: float, ipv6: bool = False) -> float
 def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd.DataFrame, float]:
     """Return the runs that count at one rate, and that rate in Mbit/s.
 
-    `requested` is as "1G" or in bit/s, by default the one rate of the runs. Runs without a column
-    `pace_mbps` (the report's table) are assumed to have it, or 1 Gbit/s. Raises DataError if no run
-    has the rate, or the runs have several.
+    `requested` is a text such as "1G" or a number of bit/s; by default it is the only rate of the
+    runs. Runs without a column `pace_mbps` (the report's table) are assumed to be paced at
+    `requested`, by default 1 Gbit/s. Raises DataError if no run has the rate, or if `requested` is
+    None and the runs have several rates.
     """
     runs = frames.usable(frame)
     requested_mbps = None if requested is None else bits_per_second(requested) / 1e6
@@ -79,9 +80,9 @@ def pacing(
 
     Args:
         frame: A row for each run.
-        requested: Rate of user data, as "1G" or in bit/s, by default the one rate of the runs, or
+        requested: Rate of user data, as "1G" or in bit/s, by default the only rate of the runs, or
             1 Gbit/s if they have no column `pace_mbps`.
-        of: The sender's rate, by default that of the direction.
+        of: Metric with the sender's rate, by default the one for the direction of the runs.
         size: Factor with the send size in bytes.
         pool: Factors that may differ within a size.
         ipv6: True if the runs used IPv6.
@@ -92,8 +93,8 @@ def pacing(
         `achieved_high` (Student's t), `achieved_min`, `achieved_max` and `packet_rate_pps`.
 
     Raises:
-        DataError: A column is missing, or as `paced`, or runs of a size differ in a factor that is
-            not in `pool`.
+        DataError: A column is missing, no run has the rate, the runs have several rates, or runs of
+            a size differ in a factor that is not in `pool`.
     """
     frame, ((size,), pooled) = frames.resolve(frame, size, pool)
     column = frames.metric_for(frame, of or frames.sent(frame), [size]).column

@@ -2,8 +2,8 @@
 
 A send of s bytes takes t = a + b s ("Sometimes the Limit is Packets Per Second"):
 
-    packet-rate limit up to   s₁ = a/b × share / (1 − share)   the packet rate is down by `share`
-    byte limit from           s₂ = a/b                         half of the time goes by bytes
+    packet-rate limit up to   s₁ = a/b × share / (1 − share)   the packet rate is `share` lower
+    byte limit from           s₂ = a/b                         bytes take half of the time
 
 (s₂ is Hockney's n½.) Fit: least squares of relative errors over the runs. The interval of a/b is
 the delete-a-block jackknife of its logarithm; without blocks the k-th runs of all sizes are a
@@ -202,7 +202,7 @@ def _one_limit(packet: float, byte: float, sizes: np.ndarray) -> str:
 def _groups(runs: pd.DataFrame, size: str) -> np.ndarray | None:
     """Return each run's group for the jackknife: its block, or its place among runs of its size.
 
-    None for fewer than FEWEST_GROUPS groups.
+    Return None if there are fewer than FEWEST_GROUPS groups.
     """
     blocks = frames.blocks(runs)
     if blocks is None:
@@ -236,7 +236,7 @@ def _without_each(
 def _profile(
     sizes: np.ndarray, ns: np.ndarray, weights: np.ndarray, best: float, confidence: float
 ) -> tuple[float, float]:
-    """Return the profile interval of a/b. Raises DataError if it has no end."""
+    """Return the profile interval of a/b. Raises DataError if it is unbounded."""
 
     def squares(ratio: float) -> float:
         shape = (ratio + sizes) * weights

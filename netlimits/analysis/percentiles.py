@@ -30,8 +30,8 @@ def percentiles(
         frame: A row for each run, or a relation (`campaign.relation()`).
         of: The metric.
         series: Factors whose combinations are the series.
-        points: Maximum number of rows of a series. A longer one is interpolated at as many evenly
-            spaced percentiles, with minimum and maximum, so that a million runs still make a chart.
+        points: Maximum number of rows of a series. A longer series is interpolated at this number
+            of evenly spaced percentiles, including minimum and maximum.
         pool: Factors that may differ within a series.
 
     Returns:

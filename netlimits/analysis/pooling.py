@@ -1,4 +1,4 @@
-"""Find factors that differ within a cell or curve, so that its figure would mix them.
+"""Find factors that differ within a cell or curve, whose figure would mix their values.
 
 In a frame with the column `config`, a factor has one value in each configuration. In another frame
 each column that is not a metric may be a factor; a column of fractions that are all different
@@ -56,7 +56,7 @@ def refuse(
     pool: str | Sequence[str] = (),
     among: Sequence[str] | None = None,
 ) -> None:
-    """Raise DataError if runs would be pooled that differ in a factor outside `pool`."""
+    """Raise DataError if pooled runs differ in a factor that is not in `pool`."""
     pooled = frames.as_list(pool)
     frames.factors(frame, pooled)
     if both := [name for name in pooled if name in keys]:

@@ -1,10 +1,15 @@
 """How much repeated runs of a point differ, and which tool is more repeatable.
 
-The Turin report's "variance" is the sum of the points' ranges over their number. Three measures do
-not depend on the number of samples: the pooled standard deviation √(Σ (nᵢ − 1) sᵢ² / Σ (nᵢ − 1)),
-the same relative to each point's mean, and the ranges divided by d₂(n), the expected range of n
-normal samples in standard deviations (Tippett 1925). A mean's interval is Student's t; that of a
-pooled deviation is the delete-a-point jackknife of its logarithm, from six points on.
+The Turin report's "variance" is the sum of the points' ranges divided by the number of points.
+Three measures do not depend on the number of samples:
+
+- the pooled standard deviation √(Σ (nᵢ − 1) sᵢ² / Σ (nᵢ − 1)),
+- the pooled coefficient of variation, from deviations relative to each point's mean,
+- the ranges divided by d₂(n), the expected range of n normal samples in standard deviations
+  (Tippett 1925).
+
+A mean's interval is Student's t. A pooled deviation's interval is the delete-a-point jackknife of
+its logarithm, if there are six points or more.
 """
 
 from __future__ import annotations
@@ -155,7 +160,7 @@ def repeatability(points: pd.DataFrame, series: str | Sequence[str] = ()) -> pd.
 
 
 def _pooled(spreads: pd.Series[Any], freedom: pd.Series[Any]) -> intervals.Interval:
-    """Return √(Σ ν s² / Σ ν) with its interval; NaN if some s is unknown."""
+    """Return √(Σ ν s² / Σ ν) with its interval, or NaN if an s is unknown."""
     squares, weights = (freedom * spreads**2).to_numpy(), freedom.to_numpy(dtype=float)
     pooled = float(squares.sum() / weights.sum())
     if len(squares) < intervals.ENOUGH or not pooled > 0:

@@ -27,7 +27,7 @@ from netlimits.metrics import Metric
 MEAN, MEDIAN, IMPROVEMENT = "mean", "median", "improvement"
 
 _OURS = ("metric", "statistic", "value", "n", "runs", "low", "high", "contrast")
-"""Columns of a summary other than the factors; a factor of such a name gets a trailing `_`."""
+"""Columns of a summary that are not factors; a factor with one of these names gets a `_`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ def summary(
         of: Short names or columns of metrics.
         rows: Factor of the rows.
         columns: Factors of the columns.
-        improvement: Two values of a factor to compare: {"offloads": "on over off"}, with a list for
-            several, or "8192 over 1024" of `rows`. Above 1 is better; if lower is better it is what
-            1024 costs over what 8192 costs.
+        improvement: Two values of a factor to compare, such as {"offloads": "on over off"}, or
+            "8192 over 1024" for values of `rows`. A list has several comparisons. A ratio above 1
+            is better: if lower values are better, it is the figure of 1024 divided by that of 8192.
         confidence: Confidence level of the intervals.
         pool: Factors that may differ within a cell.
 
@@ -158,7 +158,7 @@ def _keys(frame: pd.DataFrame, rows: str | None, columns: str | Sequence[str]) -
 
 
 def _levels(metric_cells: Sequence[Cell], metric: Metric, confidence: float) -> list[Estimate]:
-    """Return the means of all cells, then the medians of those with enough runs."""
+    """Return the means of all cells, then the medians of the cells that have enough runs."""
     means, medians = [], []
     for cell in metric_cells:
         mean = Interval(cell.mean, np.nan, np.nan)

@@ -28,7 +28,7 @@ FACTOR_UNITS = {
 """Units of factors whose names do not contain them."""
 
 NULL = "null"
-"""Stands for a missing value, as in an experiment."""
+"""Text for a missing value, as in an experiment's file."""
 
 ACRONYMS = ("mss", "mtu", "tso", "gso", "gro", "lro", "cpu", "udp", "tcp", "ack", "acks")
 

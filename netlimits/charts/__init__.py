@@ -87,7 +87,7 @@ class ChartKind:
             options: The options of the chart; others are ignored.
 
         Raises:
-            DataError: As the chart itself.
+            DataError: The chart cannot be drawn from this frame either.
         """
         own = {name: value for name, value in options.items() if name in self.options}
         taken = {name: value for name, value in own.items() if name not in self.cosmetic}

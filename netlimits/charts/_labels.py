@@ -115,7 +115,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
 
 
 def log_axis(axis: Axis) -> None:
-    """Label a logarithmic axis with plain numbers, at 1, 2, 5 of each decade or at 1 if many."""
+    """Label a logarithmic axis with plain numbers, at 1, 2 and 5 of each decade, or only at 1."""
     low, high = sorted(axis.get_view_interval())
     few = low > 0 and high / low < FEW_DECADES
     axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))

@@ -1,4 +1,4 @@
-"""Letters at points or bars for what limited them (`limited_by`), and a key below the chart."""
+"""Letters at points or bars that show what limited the runs (`limited_by`), and a key below the chart."""
 
 from __future__ import annotations
 

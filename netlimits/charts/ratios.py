@@ -19,7 +19,7 @@ from netlimits.charts._style import blank, style
 from netlimits.metrics import metric
 
 MOST = 30
-"""Maximum number of configurations in a panel; the table has them all."""
+"""Maximum number of configurations in a panel; the table has all configurations."""
 
 NARROW = 5
 """Ratio of maximum to minimum below which the logarithmic axis has evenly spaced ticks."""
@@ -75,7 +75,7 @@ def _mark(axes: Axes, place: int, row: Mapping[Hashable, Any]) -> None:
 def _limits(rows: list[dict[Hashable, Any]], threshold: float) -> tuple[float, float]:
     """Return the limits of the axis, which show all ratios and at least twice the threshold.
 
-    Intervals are shown up to a fifth and five times their ratio.
+    An interval is shown from a fifth of its ratio to five times its ratio.
     """
     ends = [1 - 2 * threshold, 1 + 2 * threshold]
     for row in rows:

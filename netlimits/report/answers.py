@@ -20,9 +20,9 @@ AT_MOST = 5
 CONTRASTS_AT_MOST = 3
 """Maximum number of sentences on contrasts; the tables have them all."""
 PLACES_AT_MOST = 4
-"""Maximum number of configurations whose ratios are all given; of more, only the extremes."""
+"""Maximum number of configurations whose ratios are all given; beyond it, only the extremes."""
 NAMED_AT_MOST = 2
-"""Maximum number of configurations that are named for a limit; of more, only the number."""
+"""Maximum number of configurations that are named for a limit; beyond it, only their number."""
 UNDETERMINED, PROVEN, REFUTED, OPEN = "undetermined", "proven", "refuted", "open"
 
 

@@ -19,7 +19,7 @@ from netlimits.report.figures import exhibit, inline
 from netlimits.report.page import Answer, Exhibit, Page, Rows
 
 ANSWERS = 3
-"""Maximum number of rows that become sentences; the table has them all."""
+"""Maximum number of rows that become sentences; the table has all rows."""
 
 
 @dataclass(frozen=True)

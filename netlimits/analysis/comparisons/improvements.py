@@ -1,4 +1,6 @@
-"""Ratios of two values of a factor, above 1 for better, in each configuration that has both."""
+"""Ratios of a metric between two values of a factor, in each configuration that has both values.
+
+A ratio above 1 means that the first value is better."""
 
 from __future__ import annotations
 
@@ -44,7 +46,11 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """The ratio of two cells; `key` has "A over B" where they differ; `n` and `runs` are sums."""
+    """The ratio of a metric between two cells.
+
+    `key` has "A over B" for each factor in which the cells differ. `n` and `runs` are the sums of
+    both cells.
+    """
 
     of: Pairing
     key: Key
@@ -56,7 +62,7 @@ class Improvement:
 def pairings(
     frame: pd.DataFrame, keys: Sequence[str], rows: str | None, request: Request
 ) -> tuple[list[Pairing], list[str]]:
-    """Return the requested comparisons, and notes on those whose values no run has."""
+    """Return the requested comparisons, and notes on comparisons of values that no run has."""
     if isinstance(request, str) and rows is None:
         raise DataError(f"improvement {request!r}: name the row factor whose values to compare")
     named = {rows or "": request} if isinstance(request, str) else request
@@ -85,7 +91,7 @@ def refuse_absent(frame: pd.DataFrame, request: Mapping[str, Sequence[str]]) -> 
 
 
 def _absent(frame: pd.DataFrame, factor: str, values: Sequence[str]) -> str:
-    """Return the problem of a value that no run has; "" if all have runs."""
+    """Return an error message for the first value that no run has, or "" if all have runs."""
     here = [wording.text(value) for value in sorted(frame[factor].unique(), key=wording.rank)]
     absent = [value for value in values if value not in here]
     return (
@@ -105,8 +111,8 @@ def _values(factor: str, written: str) -> tuple[str, str]:
 def _places(frame: pd.DataFrame, keys: Sequence[str], factor: str) -> Places:
     """Return each cell's value of `factor`, and its values of the other factors.
 
-    A factor outside the keys may determine several of them (`transport` is derived from `protocol`
-    and `offloads`). A cell that pools several values is left out.
+    `factor` may be absent from `keys` and still be determined by several of them: `transport` is
+    derived from `protocol` and `offloads`. A cell that pools several values is left out.
     """
     others = [key for key in keys if key != factor]
     if factor not in keys:
@@ -125,7 +131,7 @@ def _places(frame: pd.DataFrame, keys: Sequence[str], factor: str) -> Places:
 def improvements(
     cells: Sequence[Cell], metric: Metric, pairing: Pairing, confidence: float
 ) -> tuple[list[Improvement], list[str]]:
-    """Return the improvements of `pairing`, and notes on those that could not be computed."""
+    """Return the improvements of `pairing`, and notes on improvements that cannot be computed."""
     if not metric.better:
         return [], []
     sides: dict[Key, dict[str, Cell]] = {}
@@ -156,13 +162,13 @@ def improvements(
 
 
 def _both(over: object, under: object) -> object:
-    """Return the common value of two cells in a key, or "A over B"."""
+    """Return a factor's value if two cells have the same, otherwise "A over B"."""
     first, second = wording.text(over), wording.text(under)
     return over if first == second else f"{first} over {second}"
 
 
 def _contrast(top: Cell, bottom: Cell, confidence: float) -> Contrast | None:
-    """Return top over bottom; None if a mean is not above zero."""
+    """Return the ratio of top to bottom, or None if a mean is not above zero."""
     if not (top.mean > 0 and bottom.mean > 0):
         return None
     every = np.concatenate([top.sample, bottom.sample])
@@ -177,7 +183,7 @@ def _contrast(top: Cell, bottom: Cell, confidence: float) -> Contrast | None:
 
 
 def notes(ratios: Sequence[Contrast]) -> Iterator[str]:
-    """Yield the methods of the ratios' intervals, and how many ratios are significant."""
+    """Yield notes on the methods of the ratios' intervals and the number of significant ratios."""
     used = {ratio.method for ratio in ratios}
     yield from (f"improvement {words}" for method, words in _METHODS.items() if method in used)
     p_values = [ratio.p for ratio in ratios if not np.isnan(ratio.p)]

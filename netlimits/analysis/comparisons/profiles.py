@@ -16,7 +16,7 @@ AT_MOST = 3
 
 
 def notes(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each configuration and end whose costs differ beyond their intervals."""
+    """Yield a note for each configuration and end whose costs differ beyond their intervals."""
     keys = [key for key in before.attrs["factors"] if key in after.attrs["factors"]]
     direction = cast(Direction, before.attrs["direction"])
     for values, first in frames.groups(before, keys):

@@ -1,4 +1,4 @@
-"""Notes below a comparison: the method of its ratios, and their limits."""
+"""Notes below a comparison: the method of its ratios, and what limits their validity."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ended(
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Yield a note for each side of which a smaller share of runs ended ok."""
+    """Yield a note for each side that has a smaller share of ok runs in some configuration."""
     for fewer, name in enumerate(called):
         some = {
             row["key"]: row
@@ -53,7 +53,8 @@ def ended(
 def few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[str]:
     """Yield notes on too few runs or blocks.
 
-    The error rates are from simulated comparisons of 18 ratios of 1 (CV 1 to 5 %).
+    The error rates in the notes come from simulated comparisons of 18 ratios, all truly 1 (CV 1 to
+    5 %).
     """
     if unit is None:
         if any(row["blocks"] < intervals.ENOUGH for row in rows):
@@ -73,7 +74,7 @@ def few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[st
 
 
 def aggregated(good: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """Yield a note if rows are means of several runs, each of which counts as one run."""
+    """Yield a note if rows are means of several runs, since each row counts as one run."""
     weights = [frames.weights(side) for side in good if len(side)]
     if any((each > 1).any() for each in weights):
         low, high = min(int(w.min()) for w in weights), max(int(w.max()) for w in weights)
@@ -118,7 +119,7 @@ def dependent_runs(
 
 
 def verdict_notes(count: int, threshold: float, how: str) -> tuple[str, ...]:
-    """Return the notes on the method of the ratios and the meaning of the verdicts."""
+    """Return notes on the method of the ratios and the meaning of the verdicts."""
     return (
         how,
         "ratios: above 1 is better, also where lower is better",

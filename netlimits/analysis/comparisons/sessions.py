@@ -2,8 +2,8 @@
 
 What a comparison can show depends on the number of sessions:
 
-    one session a side            these two sessions differ, for whatever reason
-    one a side, and a bound       the sides differ by more than the bound, which widens the interval
+    one session on each side      these two sessions differ, for whatever reason
+    one on each side, a bound     the sides differ by more than the bound, which widens the interval
     several on one side or both   the means of the sides' sessions differ; a session is one value
 """
 
@@ -27,7 +27,10 @@ METHOD = "sessions"
 
 
 class Sessions(NamedTuple):
-    """Number of sessions of each side, and the share by which they may differ without a change."""
+    """Number of sessions of each side, and how much two sessions differ if nothing was changed.
+
+    `differ_by` is an upper bound of that difference, as a share; None if it is unknown.
+    """
 
     before: int
     after: int
@@ -35,12 +38,12 @@ class Sessions(NamedTuple):
 
     @property
     def several(self) -> bool:
-        """True if there are enough sessions to show how much sessions differ."""
+        """True if a side has two sessions or more, which show how much sessions differ."""
         return self.before + self.after > 2
 
     @property
     def bounded(self) -> bool:
-        """True if something bounds how much sessions differ."""
+        """True if several sessions, or `differ_by`, limit how much sessions can differ."""
         return self.several or self.differ_by is not None
 
 
@@ -54,10 +57,10 @@ def number(runs: Runs) -> int:
 def ratio(
     top: np.ndarray, bottom: np.ndarray, of: tuple[np.ndarray, np.ndarray], confidence: float
 ) -> Contrast:
-    """Return the ratio of `top` to `bottom`; `of` names the session of each of their runs.
+    """Return the ratio of `top` to `bottom`; `of` has the session of each run of both samples.
 
-    Student's t of the sessions' mean logarithms: Welch's if both sides have several, otherwise with
-    a common variance.
+    The interval is Student's t on the sessions' mean logarithms. It is Welch's if both sides have
+    several sessions, otherwise it assumes a common variance.
     """
     means = [
         pd.Series(np.log(values)).groupby(session).mean().to_numpy()
@@ -82,9 +85,9 @@ def ratio(
 def widened(
     contrast: Contrast, top: np.ndarray, bottom: np.ndarray, differ_by: float, confidence: float
 ) -> Contrast:
-    """Widen two sessions' contrast by the share by which they may differ without a change.
+    """Widen two sessions' contrast by `differ_by`, the share by which sessions may differ anyway.
 
-    The p-value is that of the ratio within the bound that is nearest to the contrast.
+    The p-value tests the hypothesis nearest to the contrast among all ratios within that bound.
     """
     margin = math.log1p(differ_by)
     away = math.log(contrast.value)

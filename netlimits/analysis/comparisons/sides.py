@@ -23,11 +23,11 @@ SHOWN = 6
 """Maximum number of configurations in a note."""
 
 Key = tuple[str, ...]
-"""A configuration's values as text, "" for a missing one."""
+"""The values of a configuration's factors as text; a missing value is ""."""
 
 
 def ok(side: pd.DataFrame, among: Sequence[str] | None) -> pd.DataFrame:
-    """Return as many of a side's ok runs as the function `factors` needs; none if all failed."""
+    """Return those ok runs of a side that the function `factors` needs; none if all failed."""
     runs = attempts.last_attempts(side)
     if len(runs) and "status" in runs.columns and not (runs["status"] == "ok").any():
         return runs.iloc[:0]
@@ -71,7 +71,7 @@ def _joined(sides: Sequence[pd.DataFrame], among: Sequence[str] | None) -> pd.Da
 def grid(
     runs: Runs, tried: pd.DataFrame, factors: Sequence[str], figures: Sequence[str], unit: str
 ) -> Grid | Streamed:
-    """Return a side's runs with an outcome by factors.
+    """Return a side's runs that have an outcome, grouped by factors.
 
     `unit` is the column of blocks or sessions, or "". `figures` are the columns of metrics.
     """
@@ -88,7 +88,7 @@ def grid(
 
 
 def ordered(grid: Grid | Streamed) -> dict[Key, tuple[cells.Key, int]]:
-    """Return configuration -> its values and number of runs with an outcome, by the values."""
+    """Return configuration -> its values and number of runs with an outcome, sorted by value."""
     if isinstance(grid, Streamed):
         every = [*sketches.cells(grid.relation, grid.keys, OUTCOMES).values()]
     else:
@@ -132,9 +132,9 @@ def gaps(
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Yield notes on configurations that a side lacks, and on those without ok runs on a side.
+    """Yield notes on configurations that a side lacks, or that have no ok runs on a side.
 
-    `ok` is each side's configuration -> number of ok runs.
+    `ok` has a mapping for each side: configuration -> number of ok runs.
     """
     tried = [ordered(grid) for grid in grids]
     for side, opposite in ((0, 1), (1, 0)):

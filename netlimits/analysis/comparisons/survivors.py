@@ -1,4 +1,4 @@
-"""Runs that did not end ok, and their effect on a comparison of those that did.
+"""Runs that did not end ok, and their effect on a comparison of the ok runs.
 
 Slow runs time out, so the remaining runs are too good. Therefore the side with the smaller share of
 ok runs is never called `better`. The other side is called `worse` only if it is still worse without
@@ -18,9 +18,9 @@ from scipy.special import gammaln
 from netlimits.analysis.statistics import contrasts
 
 FEWER, MORE = "fewer", "more"
-"""Verdicts: significantly fewer, or more, runs ended ok after than before."""
+"""Verdicts: significantly fewer (or significantly more) runs ended ok after than before."""
 TERMS = 100_000
-"""Maximum number of summed outcomes of Fisher's test; later ones add nothing."""
+"""Maximum number of outcomes that Fisher's test sums; further outcomes add nothing."""
 
 
 def fewer_side(row: Mapping[str, Any]) -> int | None:
@@ -30,7 +30,10 @@ def fewer_side(row: Mapping[str, Any]) -> int | None:
 
 
 def _crossed(row: Mapping[str, Any]) -> tuple[int, int]:
-    """Return both shares of ok runs times both numbers of runs: integers, which compare exactly."""
+    """Return the shares of ok runs before and after as integers, which compare exactly.
+
+    Each share is multiplied by the product of both sides' numbers of runs.
+    """
     return row["ok_before"] * row["of_after"], row["ok_after"] * row["of_before"]
 
 
@@ -48,7 +51,7 @@ def _fisher(row: Mapping[str, Any]) -> float:
     fewer = fewer_side(row)
     if fewer is None:
         return 1.0
-    # the chance that so many or more of all lost runs are on the side that lost more
+    # probability that at least this many of all lost runs are on the side that lost more
     most = min(sum(lost), tried[fewer])
     counts = np.arange(lost[fewer], min(most, lost[fewer] + TERMS) + 1)
     other = tried[1 - fewer]
@@ -66,7 +69,10 @@ def _choose(n: int, k: np.ndarray) -> np.ndarray:
 
 
 def best_runs(row: Mapping[str, Any], sample: np.ndarray, better: str) -> np.ndarray:
-    """Return a mask of the best runs of `after`: at most as large a share as ended ok before."""
+    """Return a mask of the best runs of `after`: at most the share of runs that is ok before.
+
+    The share is relative to the share of runs that is ok after.
+    """
     before, after = _crossed(row)
     share = min(1.0, before / after) if after else 1.0
     # drop one standard deviation more, since the number of lost runs is subject to chance too
@@ -80,7 +86,7 @@ def best_runs(row: Mapping[str, Any], sample: np.ndarray, better: str) -> np.nda
 
 
 def counts(row: Mapping[str, Any], called: Sequence[str]) -> str:
-    """Return the runs that ended, in words: "14 of 20 runs ended ok after, 20 of 20 before"."""
+    """Return the number of ok runs in words: "14 of 20 runs ended ok after, 20 of 20 before"."""
     return (
         f"{row['ok_after']} of {row['of_after']} runs ended ok {called[1]}, "
         f"{row['ok_before']} of {row['of_before']} {called[0]}"

@@ -35,7 +35,7 @@ MOST_RUNS = 10_000
 
 
 def band(better: str, threshold: float) -> tuple[float, float]:
-    """Return the ratios between which a change is within the threshold."""
+    """Return the lowest and highest ratio that are within the threshold."""
     low, high = 1 - threshold, 1 + threshold
     return (1 / high, 1 / low) if better == "lower" else (low, high)
 
@@ -67,7 +67,7 @@ def verdict(
 
 
 def _of_ratio(ratio: tuple[float, float, float, float], limits: tuple[str, float, float]) -> str:
-    """Return the verdict of a ratio with its interval and p-value, if all runs ended."""
+    """Return the verdict on a ratio from its interval and p-value, regardless of failed runs."""
     value, low, high, p = ratio
     better, threshold, p_limit = limits
     least, most = band(better, threshold)
@@ -87,15 +87,17 @@ def worsened(row: Mapping[Any, Any]) -> bool:
 def runs_to_decide(
     row: Mapping[str, Any], threshold: float, ratios: int, unit: Sessions | None
 ) -> float:
-    """Return how many runs of each side, or blocks, would decide if ratio and variation stay.
+    """Return how many runs of each side, or blocks, would decide an unclear verdict.
 
-    A ratio within the threshold becomes `same` once its interval is narrow enough; one beyond it
-    becomes a discovery once its interval excludes 1. NaN above MOST_RUNS.
+    The ratio and the variation are assumed to stay the same. A ratio within the threshold becomes
+    `same` once its interval is narrow enough. A ratio beyond the threshold becomes significant once
+    its interval excludes 1. Return NaN if more than MOST_RUNS are needed, or if more runs would not
+    decide.
     """
     if row["verdict"] != UNCLEAR or math.isnan(row["low"]) or (unit and unit.bounded):
         return math.nan
     if survivors.fewer_side(row) is not None and not row["low"] <= 1 <= row["high"]:
-        return math.nan  # runs that are not ok made it unclear, not too few runs
+        return math.nan  # runs that are not ok made the verdict unclear; more runs do not help
     half = math.log(row["high"] / row["low"]) / 2
     runs = min(row["n_before"], row["n_after"], row.get("blocks", math.inf))
     narrow, off = math.log1p(threshold), abs(math.log(row["ratio"]))
@@ -115,12 +117,12 @@ def runs_to_decide(
 
 
 def _width(runs: int, row: Mapping[str, Any]) -> float:
-    """Return a number proportional to the width of an interval of so many runs a side or blocks."""
+    """Return a number proportional to an interval's width for `runs` runs a side (or blocks)."""
     freedom = runs - 1 if "blocks" in row else 2 * (runs - 1)
     width: float = stdtrit(freedom, 0.975) / runs**0.5
     return width
 
 
 def _least(ratios: int) -> int:
-    """Return the minimum number of blocks with which Wilcoxon's p, 2 / 2ⁿ, can be a discovery."""
+    """Return the minimum number of blocks with which Wilcoxon's p, 2 / 2ⁿ, can be significant."""
     return math.ceil(1 + math.log2(max(1, ratios) / FALSE_DISCOVERIES))

@@ -56,12 +56,12 @@ FLAGS = (
 
 
 def is_capture(head: bytes) -> bool:
-    """Return True if these first bytes are those of a pcap or pcapng."""
+    """Return True if a file that begins with these bytes is a pcap or pcapng."""
     return head[:4] in MAGICS or head[:4] == PCAPNG
 
 
 def packets(data: bytes, name: str = "capture") -> Iterator[Packet]:
-    """Yield the TCP packets of a capture in order, without later IP fragments."""
+    """Yield the TCP packets of a capture in order; only a packet's first IP fragment counts."""
     frames = _pcapng(data, name) if data[:4] == PCAPNG else _pcap(data, name)
     for number, (time_ns, link, frame) in enumerate(frames, 1):
         try:

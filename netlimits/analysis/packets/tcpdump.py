@@ -1,4 +1,4 @@
-"""Read tcpdump's text as TCP packets: the format of 2005 and today's, with any of its clocks.
+"""Read tcpdump's text as TCP packets: the formats of 2005 and of today, with any of its clocks.
 
 A line that is neither a packet nor a known message is an error: a missing packet would split a
 burst.
@@ -52,7 +52,7 @@ HEX = re.compile(r"\s+0x[0-9a-f]{4}:")
 def packets(text: str, name: str = "trace") -> Iterator[Packet]:
     """Yield the TCP packets of tcpdump's text, taken with `-n`; `seq` is -1 if not printed.
 
-    `-ttt` and `-ttttt` print alike: times that never fall count as elapsed time.
+    The output of `-ttt` and `-ttttt` looks the same: times that never fall count as elapsed time.
     """
     lines: list[tuple[str, int, Packet | None]] = []
     for number, line in _lines(text):
@@ -72,7 +72,7 @@ def packets(text: str, name: str = "trace") -> Iterator[Packet]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield line number and text of each packet, with -v's second line joined to its first."""
+    """Yield each packet's line number and text; the two lines that -v prints are joined."""
     waiting: tuple[int, str] | None = None
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or HEX.match(line) or STATUS.match(line):
@@ -128,7 +128,7 @@ def _times(printed: Sequence[int], clock: str) -> list[int]:
 
 
 def _packet(line: str, where: str) -> Packet | None:
-    """Return the TCP packet of a line without its time, None for another protocol's."""
+    """Return the TCP packet of a line (without its time), or None for another protocol."""
     place = WHERE.match(line)
     assert place is not None  # it matches any text
     if not place["network"] and OTHER_FRAME.match(place["rest"]):

@@ -41,8 +41,8 @@ def trace(
 
     Args:
         source: A file (tcpdump's text, pcap or pcapng), its bytes, or, if it contains a line break,
-            tcpdump's text itself, taken with `-n` and any of its clocks. `-ttt` and `-ttttt` look
-            alike: times that never fall count as elapsed time.
+            tcpdump's text itself, taken with `-n` and any of its clocks. The output of `-ttt` and
+            `-ttttt` looks the same: times that never fall count as elapsed time.
         control_port: Connections to or from this port are left out; None keeps all.
         mss: A captured packet longer than this (segmentation offload hands the NIC up to 64 KiB at
             once) is split into the segments of the wire, at the same time.
@@ -119,9 +119,10 @@ class _Count:
     """Convert one direction's sequence numbers to numbers relative to `base`.
 
     A capture's numbers are absolute. tcpdump's text has absolute numbers in a connection's first
-    packet and in SYNs, and relative ones elsewhere, or with -S absolute ones everywhere. The first
-    number after `base` decides: it is within NEAR of `base` if absolute, of 0 if relative. Text
-    that starts with small numbers is an excerpt, whose numbers are kept.
+    packet and in SYNs, and relative numbers elsewhere. With -S all its numbers are absolute. The
+    first number after `base` decides: an absolute number is within NEAR of `base`, a relative
+    number is within NEAR of 0. Text that starts with small numbers is an excerpt: its numbers stay
+    unchanged.
     """
 
     base: int

@@ -1,7 +1,7 @@
 """Split service demand by what the CPU did.
 
-Profiling slows a run. So profiled runs only give the share of each category, and the other runs the
-service demand.
+Profiling slows a run. Therefore the profiled runs provide only the share of each category, and the
+other runs provide the service demand.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def profile(
         `attrs["throughput"]` the ratio of profiled to other runs: value, low, high.
 
     Raises:
-        DataError: No run with a profile, or none without, is ok.
+        DataError: No run with a profile is ok, or no run without a profile is ok.
 
     Example:
         >>> nl.profile(campaign).query("category == 'copy'")[["end", "cost_us", "low", "high"]]
@@ -157,11 +157,11 @@ def service_demand(runs: pd.DataFrame, end: str) -> tuple[Interval, str]:
 
 
 def differences(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """Return by how much the costs of each category differ between two configurations.
+    """Return the difference of each category's cost between two configurations.
 
     Args:
         first: Rows of `profile` of one configuration.
-        second: Rows of another one.
+        second: Rows of `profile` of another configuration.
 
     Returns:
         A row for each end and category that both have: `end`, `category`, `per`, `change_us` with
@@ -190,7 +190,7 @@ def differences(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 
 
 def throughput(groups: Sequence[Group]) -> Interval:
-    """Return the ratio of the profiled runs' throughput to the others', over all configurations."""
+    """Return the throughput of profiled runs relative to other runs, over all configurations."""
     logs = []
     for group in groups:
         for name in ("throughput_mbps", "transaction_rate_tps"):

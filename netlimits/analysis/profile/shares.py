@@ -20,7 +20,7 @@ from netlimits.analysis.statistics.intervals import Interval
 from netlimits.model.cpu_categories import CATEGORIES
 
 DEGREES = 4
-"""Degrees of freedom with which the dispersion of all categories counts in that of each."""
+"""Weight of the dispersion of all categories in a category's dispersion, in degrees of freedom."""
 
 LEAST = 5.0
 """Minimum number of expected samples of a category in each run, to estimate its dispersion."""
@@ -41,9 +41,10 @@ def counts_of(runs: pd.DataFrame, end: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Dispersion:
-    """For each category, the variance of its share between runs over that of independent samples.
+    """The dispersion factor of each category.
 
-    `degrees` are the degrees of freedom of each factor.
+    It is the variance of the category's share between runs, divided by the variance that
+    independent samples would have. `degrees` are the degrees of freedom of each factor.
     """
 
     factors: np.ndarray
@@ -99,7 +100,7 @@ def _distance(*ratios: float) -> float:
 
 
 def difference(first: Interval, second: Interval) -> Interval:
-    """Return the second minus the first value, with its interval."""
+    """Return the second value minus the first, with the interval of the difference."""
     value = second.value - first.value
     low = value - math.hypot(second.value - second.low, first.high - first.value)
     high = value + math.hypot(second.high - second.value, first.value - first.low)

@@ -30,7 +30,7 @@ _DECOMPRESS: Mapping[bytes, Callable[[Any], Any]] = {
     b"\xfd7zXZ\x00": lzma.open,
     b"\x28\xb5\x2f\xfd": lambda file: pa.CompressedInputStream(pa.PythonFile(file), "zstd"),
 }
-"""First bytes of a file -> what decompresses it."""
+"""First bytes of a file -> function that opens and decompresses it."""
 _GROUP = r"[. \u00a0\u202f'’]"
 _COMMA = re.compile(rf"[-+]?(?:\d{{1,3}}(?:({_GROUP})\d{{3}})+|\d+)(,\d+)?")
 """A number with a decimal comma: 1.234,5."""
@@ -138,7 +138,7 @@ def _notation(frame: pd.DataFrame, path: Path, given: Mapping[str, Any]) -> dict
             point = True
             groups |= {m[1] for v in values if (m := _POINT.fullmatch(v)) and m[1]}
     if unclear and not (groups or comma or point):
-        # 1,234: spreadsheets separate columns with semicolons where the comma is decimal
+        # 1,234 is ambiguous; spreadsheets with a decimal comma separate columns with semicolons
         if given.get("sep") not in (";", ","):
             raise ValueError(
                 f"{unclear} has a comma that is decimal or groups thousands; say decimal=',' or "

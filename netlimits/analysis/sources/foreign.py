@@ -22,7 +22,7 @@ MACHINE_CPU = ("local_cpu_pct", "remote_cpu_pct")
 """Columns of a whole machine's CPU."""
 
 REPEATED = 2
-"""How often a column's values must occur on average for it to be taken as a factor."""
+"""Minimum average number of occurrences of a column's values for the column to be a factor."""
 
 UNUSED = "unused"
 """Key of a frame's `attrs`: the columns that are neither metric nor factor."""
@@ -53,7 +53,7 @@ def read_csv(
             entry.
         units: Column -> its unit, such as "Gbit/s" or "ms". By default the unit in the column's
             name ("Gbit/s down", "rtt [ms]") or in its values ("9.41 Gbits/sec"), else the metric's.
-        factors: The columns that were varied. By default each other column whose values repeat.
+        factors: The columns that were varied, by default all other columns whose values repeat.
         ignore: Columns to leave out without a warning.
         **options: Arguments of `pandas.read_csv`, such as `decimal=","` or `skiprows=3`.
 
@@ -114,7 +114,7 @@ def with_roles(
 
 
 def _refuse_unknown(table: pd.DataFrame, where: str, **arguments: Iterable[str] | None) -> None:
-    """Raise InputError for a name that is no column or is in two arguments.
+    """Raise InputError for a name that is not a column, or that occurs in two arguments.
 
     Raises DataError if the table has two columns of one name.
     """
@@ -137,7 +137,7 @@ def _quantities(
     factors: Sequence[str] | None,
     where: str,
 ) -> dict[str, Metric]:
-    """Return column -> metric for the columns in `metrics`, and for those named after a metric."""
+    """Return column -> metric for columns in `metrics` and columns that have a metric's name."""
     quantities: dict[str, Metric] = {}
     for name, given in metrics.items():
         quantities[name] = own.declare(given) if isinstance(given, Metric) else metric(given)
@@ -200,7 +200,7 @@ def _refuse_impossible(numbers: pd.Series[Any], quantity: Metric, what: str) -> 
 
 
 def _bookkeeping(table: pd.DataFrame) -> list[str]:
-    """Return the bookkeeping columns, such as `run`, whose values are like those of a campaign."""
+    """Return the bookkeeping columns, such as `run`, that have values as a campaign writes them."""
     fits: dict[str, Callable[[pd.Series[Any]], bool]] = {
         "run": lambda values: _positive_integers(values) and values.is_unique,
         "block": _positive_integers,
@@ -221,7 +221,7 @@ def _positive_integers(values: pd.Series[Any]) -> bool:
 
 
 def _repeats(values: pd.Series[Any]) -> bool:
-    """Return True if the values repeat, as those of a factor do."""
+    """Return True if the values repeat often enough for the column to be a factor."""
     if pd.api.types.is_datetime64_any_dtype(values) or values.isna().all():
         return False
     return bool(values.nunique(dropna=False) * REPEATED <= len(values))

@@ -15,7 +15,8 @@ Roles = dict[str, "ColumnNames"]
 class ColumnNames(list[str]):
     """Names of columns in a frame's `attrs`.
 
-    pandas deep-copies `attrs` at each step; a copy of this list is the list itself, to save time.
+    pandas deep-copies `attrs` at each step. A copy of this object is the object itself, which saves
+    time.
     """
 
     def __deepcopy__(self, memo: object) -> ColumnNames:
@@ -37,7 +38,8 @@ def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         nl.joined({"before": frame, "after": other})
 
     A factor of one campaign becomes a factor of the whole frame, and likewise a metric.
-    `pandas.concat` loses both, and confuses runs and blocks of the same number.
+    `pandas.concat` loses the record of factors and metrics, and confuses runs and blocks that have
+    the same number in several campaigns.
 
     Args:
         parts: Name of each campaign -> its frame.

@@ -100,7 +100,7 @@ class Relation:
         return self.rows.filter(f"run not in ({numbers}) or not ({each})")
 
     def _superseded(self, run: str) -> pa.Table:
-        """Return the attempts of runs with several, without the attempt of each that counts."""
+        """Return the superseded attempts: all except the one that counts."""
         order = "attempt desc"
         if "status" in self.columns:
             order = f"(status <> 'interrupted') desc, {order}"
@@ -127,8 +127,8 @@ class Relation:
     def breaks(self, least: float) -> list[float]:
         """Return the pauses of more than `least` seconds between a run's end and the next start.
 
-        Runs are grouped by start into bins of half that time, of which DuckDB returns only the
-        first start and the last end.
+        Runs are grouped by start into bins of `least / 2` seconds. DuckDB returns only the first
+        start and the last end of each bin.
         """
         start = "epoch(started::timestamptz)"
         ended = f"{start} + coalesce(duration_s, 0)"

@@ -13,10 +13,10 @@ from netlimits.analysis.sources import spreadsheets
 from netlimits.errors import DataError, one_line
 
 FILE_LIMIT = 2 * 2**30
-"""Maximum bytes of a file of runs."""
+"""Maximum size of a file of runs in bytes."""
 
 TEXT_LIMIT = 10_000
-"""Maximum characters of a column's name, or of a text in it."""
+"""Maximum length in characters of a column's name, or of a text in a column."""
 
 _RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
@@ -41,7 +41,7 @@ def load(path: Path | str) -> pd.DataFrame:
 
 
 def problem(error: Exception) -> str:
-    """Return an error's message; rephrase that of pandas for a row with too many fields."""
+    """Return an error's message, rephrased if it is pandas' about a row with too many fields."""
     message = one_line(error)
     if not (match := _RAGGED.search(message)):
         return message

@@ -1,7 +1,7 @@
 """Sketch of a relation: a small frame from which the analyses decide the factors.
 
 A kind of run is a combination of labels, status and direction. A sketch has two rows of each kind,
-so that repetitions still show, or one of a single run.
+so that it still shows repetitions, or one row if the kind has a single run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from netlimits.metrics import metric
 from netlimits.model import OUTCOMES
 
 RUNS = "runs of this kind"
-"""Column with the number of runs of a kind; no campaign has one of this name."""
+"""Column with the number of runs of a kind; no campaign has a column of this name."""
 
 SIGNS = (
     *("transaction_rate_tps", "local_recv_throughput_mbps", "remote_send_throughput_mbps"),
@@ -27,13 +27,13 @@ SIGNS = (
 """Columns that `frames.direction` reads; only whether they are above zero matters."""
 
 LABELS = ("config", "campaign", "status", "shared_kernel", "paced_by")
-"""Columns of which every value is kept, like factors and derived values."""
+"""Columns whose values all appear in a sketch, like those of factors and derived values."""
 
 Key = tuple[Any, ...]
 
 
 def sketched(runs: Runs, of: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Return a frame unchanged, and a sketch of a relation with the metrics `of`."""
+    """Return a frame unchanged; for a relation, return its sketch with the metrics `of`."""
     if isinstance(runs, pd.DataFrame):
         return runs
     figures = []
@@ -55,7 +55,7 @@ def sketch(runs: Relation, figures: Sequence[str] = ()) -> pd.DataFrame:
 
 
 def _kinds(runs: Relation, figures: frozenset[str]) -> pd.DataFrame:
-    """Return a row for each kind of run, by its first run, with the number of such runs (RUNS)."""
+    """Return each kind's first run, with the kind's number of runs in the column RUNS."""
     known: dict[frozenset[str], pd.DataFrame] = runs.cache.setdefault("kinds", {})
     for having, kinds in known.items():
         if figures <= having:

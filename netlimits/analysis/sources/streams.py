@@ -58,7 +58,7 @@ def _fill(arrays: Sequence[np.ndarray], filled: np.ndarray, batches: pa.RecordBa
 def by_block(
     runs: Relation, keys: Sequence[str], column: str, most: float, blocks: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return for each block the sum of its ok runs' scores, their number, and its failed runs.
+    """Return each block's sum of the ok runs' scores, number of ok runs and number of failed runs.
 
     A score is the run's distance from the mean of its combination of keys, in standard deviations,
     clipped at `most`. Only the first `blocks` blocks are read.

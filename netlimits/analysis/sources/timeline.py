@@ -13,7 +13,7 @@ from netlimits.errors import DataError
 from netlimits.model import Scalar
 
 KEY = ("run", "attempt", "time_s", "end", "role", "interval_s")
-"""The columns before the figures."""
+"""The first columns of a timeline; columns with figures follow."""
 
 LIMITS = {
     "receive window": ("rwnd_limited_pct", 50.0),
@@ -73,7 +73,7 @@ MEDIAN = "latency_p50_us"
 """The latency in the interim results of a tool that measures it itself (irtt)."""
 
 DEFAULT = ("throughput", "latency", "rtt", "cwnd", "retransmits", "cpu_peak")
-"""The panels of a chart without `of`, as far as there is something to draw."""
+"""The panels of a chart without `of`; panels without data are left out."""
 
 
 def timeline(
@@ -122,7 +122,7 @@ def interim(
 
 
 def _limited(frame: pd.DataFrame) -> pd.Series:
-    """Return what limited the host in each interval, "" if nothing shows."""
+    """Return what limited the host in each interval, or "" if no column shows a limit."""
     limit = pd.Series("", index=frame.index, dtype=object)
     active = frame.get("connections", pd.Series(0.0, index=frame.index)).fillna(0) > 0
     for name, (column, least) in reversed(LIMITS.items()):
@@ -155,7 +155,7 @@ def columns(frame: pd.DataFrame, panel: str) -> list[str]:
 
 
 def values(rows: pd.DataFrame, column: str, panel: str) -> pd.Series:
-    """Return a column in the panel's unit; counters per second."""
+    """Return a column in the panel's unit; counters are converted to a rate per second."""
     known = rows[column] / rows["interval_s"] if column in COUNTED else rows[column]
     scaled: pd.Series = known * PANELS[panel].scale
     return scaled

@@ -1,4 +1,4 @@
-"""The cells of a table: the ok runs of each combination of factors, and how many runs ended."""
+"""The cells of a table: the ok runs of each combination of factors, and its number of runs."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def of_frame(
 
 
 def _blocks(tried: pd.DataFrame, good: np.ndarray) -> np.ndarray | None:
-    """Return the block of each run (0 if not ok); None without blocks."""
+    """Return the block of each run (0 for a failed run), or None if the runs have no blocks."""
     names = [name for name in ("campaign", "run", "block") if name in tried.columns]
     numbered = frames.blocks(tried[names][good])
     if numbered is None:
@@ -226,5 +226,5 @@ def _places(runs: pd.DataFrame, keys: Sequence[str]) -> Places:
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     names = zip(*(runs[name].iloc[order[starts]] for name in keys), strict=True)
-    rows = zip(names, np.split(order, starts[1:]), strict=False)  # no rows, no names
+    rows = zip(names, np.split(order, starts[1:]), strict=False)  # both may be empty
     return {wording.hashed(key): (key, own) for key, own in rows}

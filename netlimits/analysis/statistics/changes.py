@@ -1,8 +1,9 @@
 """Change points of a series: where its level changes by more than its noise explains.
 
-They minimize the squared deviations from the levels plus a penalty for each change (PELT, Killick
-et al. 2012). Squares are in units of the noise, which successive differences estimate (von Neumann
-1941). Each change is then moved to the place that is most likely at most one value off.
+The change points minimize the squared deviations from the levels plus a penalty for each change
+(PELT, Killick et al. 2012). Deviations are in units of the noise, which is estimated from
+successive differences (von Neumann 1941). Each change is then moved to the place that has the
+highest probability of being at most one value off.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ step of 5 % at noise of 2 % is found in 95 % of series of 60.
 """
 
 NEAR = (0.95, 1.0, 0.95)
-"""Weights of the places before, at and after a change: to be one value off is nearly as good."""
+"""Weights of the places before, at and after a change: an error of one value costs little."""
 
 
 def change_points(values: Sequence[float]) -> list[int]:
-    """Return the places at which a level begins, without the first; none of fewer than ENOUGH.
+    """Return the places at which a new level begins; none if there are fewer than ENOUGH values.
 
     Positive values are compared as ratios (by their logarithms).
     """
@@ -53,7 +54,7 @@ def change_points(values: Sequence[float]) -> list[int]:
 
 
 def _placed(scaled: np.ndarray, places: Sequence[int]) -> list[int]:
-    """Return the changes, each moved to the place that is most likely at most one value off."""
+    """Return the changes, each moved to where it is most probably at most one value off."""
     placed = [0, *places, len(scaled)]
     for at in range(1, len(placed) - 1):
         start, end = placed[at - 1], placed[at + 1]

@@ -25,7 +25,7 @@ WILCOXON, TWO_WAY, WELCH, NONE = "wilcoxon", "two-way", "welch", ""
 
 
 class Contrast(NamedTuple):
-    """A ratio with its interval, p-value of being 1, method, and number `n` of pairs or runs."""
+    """A ratio with its interval, method, number `n` of pairs or runs, and p-value of ratio 1."""
 
     value: float
     low: float
@@ -61,7 +61,7 @@ def paired(differences: np.ndarray, confidence: float = 0.95) -> tuple[Interval,
 def within_blocks(
     values: tuple[np.ndarray, np.ndarray], blocks: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
-    """Return first minus second for each block with both; several runs in a block are averaged."""
+    """Return first minus second for each block with runs of both; runs in a block are averaged."""
     (of_first, first), (of_second, second) = map(_means, values, blocks)
     places = np.searchsorted(of_second, of_first)
     both = places < len(of_second)

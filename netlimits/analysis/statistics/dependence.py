@@ -1,4 +1,4 @@
-"""Test whether runs are independent: whether neighbours are alike, and whether slow runs fail.
+"""Test whether runs depend on one another: neighbours are alike, or slow blocks have failures.
 
 A run's score is its distance from its configuration's mean in standard deviations (at most CLIP); a
 block's score is the mean of its runs' scores. The first test compares the sum of products of
@@ -128,8 +128,8 @@ def autocorrelation(blocks: Blocks) -> tuple[float, float]:
 def slow_failures(blocks: Blocks, better: str) -> float:
     """Return the one-sided p-value of the test that blocks with more failed runs are worse.
 
-    If each block has one run, the failed runs of both neighbours count, since a block of a failed
-    run has no score.
+    If each block has one run, a block's score is compared with the failed runs of both neighbours,
+    because a block whose only run failed has no score.
     """
     lost = blocks.failed
     if blocks.single:

@@ -1,7 +1,7 @@
 """Intervals of one sample of runs: a mean, a median, and a location of paired differences.
 
-`benchmarks/coverage.py` prints what each covers. Student's t does not hold if a few runs are
-slower; the median's interval and Wilcoxon's do, from six runs on.
+`benchmarks/coverage.py` prints the coverage of each interval. Student's t does not hold if a few
+runs are slower. The median's interval and Wilcoxon's interval hold then, from six runs on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EXACT = 60
 
 
 class Interval(NamedTuple):
-    """An estimate, the ends of its interval, and the p-value of its being zero."""
+    """An estimate, the ends of its interval, and the p-value of the hypothesis that it is zero."""
 
     value: float
     low: float
@@ -35,7 +35,7 @@ class Interval(NamedTuple):
 
 
 def mean(sample: np.ndarray, confidence: float = 0.95) -> Interval:
-    """Return the mean with Student's t interval; a single value has none."""
+    """Return the mean with Student's t interval; a single value has no interval."""
     n, value = len(sample), float(np.mean(sample))
     if n < 2:
         return Interval(value, np.nan, np.nan)
@@ -60,7 +60,7 @@ def jackknife(estimate: float, without: np.ndarray, confidence: float = 0.95) ->
 
 
 def median(sample: np.ndarray, confidence: float = 0.95) -> Interval:
-    """Return the median with its order-statistic interval; fewer than six values have none.
+    """Return the median with its order-statistic interval, which needs six values.
 
     The interval is interpolated between the pairs of order statistics that cover just more and just
     less than `confidence` (Hettmansperger and Sheather 1986).
@@ -74,7 +74,7 @@ def median(sample: np.ndarray, confidence: float = 0.95) -> Interval:
         """Return P(B < d) of a binomial B with probability one half."""
         return float(bdtr(d - 1, n, 0.5))
 
-    # the largest d with P(B < d) within the tail
+    # the largest d for which P(B < d) does not exceed the tail
     rank = max(1, bisect_left(range(1, n + 1), tail, key=below))
     outer, inner = (1 - 2 * below(d) for d in (rank, rank + 1))
     if outer < confidence:  # even minimum and maximum cover less

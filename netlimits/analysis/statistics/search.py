@@ -1,4 +1,4 @@
-"""Searches for the highest load that holds: what they found, and their trials."""
+"""Searches for the highest load that holds: their results, and their trials."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ BLOCK = "block"
 
 
 def searches(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each configuration: the highest loads that held, with a 95 % interval.
+    """Return a row for each configuration: the highest load that held, with a 95 % interval.
 
-    For a single search, `low` and `high` are instead the loads between which the limit lies.
+    If a configuration has a single search, `low` and `high` are the loads that bound its limit.
     """
     of, keys, rows = _trials(frame)
     lines = []

@@ -1,8 +1,8 @@
 """Select Walsh averages (of each pair of n values, and of each value with itself) by rank.
 
-For up to ALL values, all averages are computed. For more, the average of a rank is guessed, and the
-averages up to the guess are counted to narrow the next one (Johnson and Mizoguchi, "Selecting the
-K-th Element in X + Y", 1978). The result is exact.
+For up to ALL values, all averages are computed. For more values, the average at a rank is guessed.
+The averages up to the guess are counted, which narrows the range of the next guess (Johnson and
+Mizoguchi, "Selecting the K-th Element in X + Y", 1978). The result is exact.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def ranked(ordered: np.ndarray, places: Sequence[int]) -> np.ndarray:
 
 
 def count_up_to(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "right") -> int:
-    """Return how many averages are at most t, or with "left" below t."""
+    """Return how many averages are at most t, or less than t if `side` is "left"."""
     return _count(_reach(ordered, t, side))
 
 
@@ -85,7 +85,7 @@ def _average(ordered: np.ndarray, place: int) -> float:
 
 
 def _guesses(ordered: np.ndarray) -> list[float]:
-    """Return two values around the middle, between which most callers' ranks are."""
+    """Return two guesses around the middle; most callers ask for ranks between them."""
     n = len(ordered)
     first, middle, third = ordered[[n // 4, n // 2, 3 * n // 4]].tolist()
     margin = 4 * (third - first) / n**0.5
