@@ -1,7 +1,7 @@
 """The registry of settings, in an order in which no setting undoes an earlier one.
 
-A run applies its settings in the order of the experiment's file. Where no file gives an order, that
-of `SETTINGS` holds. Settings are restored in reverse.
+A run applies its settings in the order of the experiment's file. Where no file gives an order, the
+order of `SETTINGS` applies. Settings are restored in reverse order.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ __all__ = [
 
 SETTINGS: tuple[Setting, ...] = (
     Switch(),  # it may load a driver, which creates the interface and its settings anew
-    Sysctl(),  # of the host; what is created later (such as a default qdisc) depends on it
+    Sysctl(),  # default qdiscs and other objects that are created later depend on sysctls
     Link(),  # takes the link down for seconds, which resets routes' metrics
-    Pause(),  # negotiated with the other end, as the link is
+    Pause(),  # negotiated with the other end, like the link
     CHANNELS,  # creates the queues anew: rings, coalescing and an mq qdisc belong to them
     RING,  # many drivers restart the interface, which may reset coalescing
     Coalesce(),
@@ -82,8 +82,8 @@ TRIED = (
 )
 """Settings to try before the first run: drivers may ignore them silently, or they need modules.
 
-Not tried are settings that cut a host off (`link`, `mtu`), and those whose failure is always
-reported.
+Settings that can disconnect a host (`link`, `mtu`) are not tried, nor are settings whose failure
+is always reported.
 """
 
 

@@ -17,7 +17,7 @@ State = Mapping[str, Any]
 
 Its top-level keys are its parts. Most settings read all parts every time. A setting that only reads
 the parts it is asked about (`sysctl`, `switch`, the key of `rss`) may read others later.
-These are then added to the original state.
+Parts that are read later are added to the original state.
 """
 
 
@@ -39,7 +39,7 @@ class Setting(Protocol):
     schema: Mapping[str, Any]
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that shows the state, as far as it concerns `about`.
+        """Return the command that shows the part of the state that `about` concerns.
 
         Args:
             interface: The data interface.
@@ -52,7 +52,7 @@ class Setting(Protocol):
         """Return the state that the output of `read` shows.
 
         Raises:
-            SettingError: If it shows none.
+            SettingError: If the output shows no state.
         """
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
@@ -60,15 +60,15 @@ class Setting(Protocol):
 
         Args:
             interface: The data interface.
-            state: The present state; empty if nobody has read it.
+            state: The present state; empty if it has not been read.
             wanted: The options, with every `${…}` resolved.
 
         Returns:
-            The commands in their order; none if `state` is `wanted` already.
+            The commands in their order; none if `state` already equals `wanted`.
 
         Raises:
-            SettingError: If the host cannot have what is wanted; the message says what the
-                experiment can ask for instead.
+            SettingError: If the host does not support the wanted options; the message says what
+                the experiment can request instead.
         """
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
@@ -80,8 +80,8 @@ class Setting(Protocol):
         Args:
             interface: The data interface.
             original: The state before the first change.
-            state: The present state. If it is empty, nobody has read it: the commands then lead
-                back from any state.
+            state: The present state. If it is empty, it has not been read: the commands then
+                restore from any state.
         """
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
@@ -90,9 +90,10 @@ class Setting(Protocol):
     def faults(self, state: State) -> Iterator[str]:
         """Yield a message for each part of a recorded state that must not be restored.
 
-        Another user may have written the journal or the note, so its names and values must be ones
-        that the schema allows and the commands accept. If `state` is no state of this setting, this
-        may raise LookupError, TypeError, ValueError, AttributeError or ArithmeticError.
+        Another user may have written the journal or the note. So its names and values must be
+        allowed by the schema and accepted by the commands. If `state` is not a state of this
+        setting, this may raise LookupError, TypeError, ValueError, AttributeError or
+        ArithmeticError.
         """
 
     def check_found(self, interface: str, state: State) -> None:

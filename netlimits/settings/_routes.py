@@ -1,8 +1,9 @@
 """Read and restore the routes of one interface without changing any other route.
 
 `ip route change` and `replace` change the first route of a destination, TOS and metric, whatever
-its device is; `add` fails if another device has one (kernel 6.18). So a route is changed only if
-it is the first of its kind, and a missing one is prepended (IPv4) or appended (IPv6). The text of
+its device is. `add` fails if another device has such a route (kernel 6.18). So a route is changed
+only if it is the first of its kind. A missing route is prepended (IPv4) or appended (IPv6). The
+text of
 `ip` is parsed, since its JSON lacks `lock`.
 """
 
@@ -85,7 +86,7 @@ def read(lines: Iterable[str], interface: str) -> State:
     "routes" maps the words of each route to its metrics: {"10.0.0.0/8 via …": {"quickack": "1"}},
     or to {"?": words} if it cannot be restored. "behind" maps each route that packets do not use to
     the device of the first route of its kind. "before" maps each first route to the device of the
-    second one.
+    second route of its kind.
     """
     routes: dict[str, dict[str, str]] = {}
     first: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -240,7 +241,7 @@ def _add(original: State, route: str) -> str:
 def _has_moved(original: State, now: State, route: str) -> bool:
     """Return True if an IPv4 route was the first of its kind and no longer is.
 
-    False for IPv6, where no command can undo that.
+    Return False for IPv6, where no command can move a route back.
     """
     moved = route in now["behind"] and route not in original["behind"]
     return moved and not route.startswith("inet6 ")

@@ -40,6 +40,6 @@ def if_fixed(description: str) -> dict[str, Any]:
 
 
 def hours(description: str) -> dict[str, Any]:
-    """Return the schema of the hours after which a process of ours ends by itself."""
+    """Return the schema of the hours after which a process that we started ends by itself."""
     bounds = {"exclusiveMinimum": 0, "maximum": 168, "default": DEFAULT_HOURS}
     return {"type": "number", **bounds, "description": description}

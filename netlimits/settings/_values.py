@@ -12,10 +12,10 @@ Values = Mapping[str, Any]
 
 
 class NamedValues(Setting):
-    """A setting of named values. A subclass reads and writes them, and knows which are legal.
+    """A setting of named values. A subclass reads, writes and validates them.
 
     If `vanishing` is True, values may disappear, such as those of a queue that was removed or a CPU
-    that went offline. Missing ones are then neither restored nor reported.
+    that went offline. Missing values are then neither restored nor reported.
     """
 
     vanishing = False
@@ -35,12 +35,12 @@ class NamedValues(Setting):
         return differing(wanted, now)
 
     def lacks(self, interface: str, state: State, name: str) -> str:
-        """Return what is wrong with a value that the state does not have."""
+        """Return the error message for a value that the state does not have."""
         known = ", ".join(self.values(state))
         return f"{interface} has no {name}; {f'it has {known}' if known else 'leave it out'}"
 
     def legal(self, name: str, value: Any) -> bool:
-        """Return True if a recorded value may be restored: one of an enum, or a number."""
+        """Return True if a recorded value may be restored: a member of the enum, or a number."""
         shape = self.schema["properties"].get(name)
         return bool(shape) and (value in shape["enum"] if "enum" in shape else is_number(value))
 

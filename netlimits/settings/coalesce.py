@@ -1,7 +1,7 @@
 """Interrupt coalescing of the NIC, through `ethtool -c` and `-C`.
 
 While `adaptive-rx` is on, the driver changes `rx-usecs` by itself. So switches are written first,
-and a number that was adaptive need not be restored exactly.
+and a number that the driver was adapting need not be restored exactly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SWITCHES = {"Adaptive": "adaptive", "CQE mode": "cqe-mode"}
 _SHOWN_AS = {
     f"{way}-frame-{end}": f"{way}-frames-{end}" for way in ("rx", "tx") for end in ("low", "high")
 }
-"""`ethtool -c` of 6.1 prints rx-frame-low for the rx-frames-low of `-C`."""
+"""`ethtool -c` 6.1 prints `rx-frame-low`, but `ethtool -C` accepts only `rx-frames-low`."""
 
 _NUMBERS = (
     "stats-block-usecs", "sample-interval", "pkt-rate-low", "pkt-rate-high",
@@ -47,7 +47,7 @@ class Coalesce(NamedValues):
         return Command(("ethtool", "-c", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {name: "on", "off" or a number} as far as the driver has them, switches first."""
+        """Return {name: "on", "off" or a number} for what the driver supports, switches first."""
         shown: dict[str, str] = {}
         for line in completed.stdout.splitlines():
             if pair := _PAIR.match(line):
@@ -77,7 +77,7 @@ class Coalesce(NamedValues):
         return super().differences(kept, state)
 
     def write(self, interface: str, values: Values) -> tuple[Command, ...]:
-        """Write switches before numbers: some drivers refuse a number while it is adaptive."""
+        """Write switches before numbers: some drivers reject a number while they adapt it."""
         switches = {n: v for n, v in values.items() if n not in _NUMBERS}
         numbers = {n: v for n, v in values.items() if n in _NUMBERS}
         return tuple(

@@ -1,7 +1,7 @@
 """Maximum sizes of the segments that TCP hands to the interface and that GRO builds (BIG TCP).
 
 More than 64 KiB is possible for IPv6 since Linux 5.19, and for IPv4 since Linux and iproute2 6.3.
-Writing a size of 64 KiB or less also sets IPv4's size, so IPv4's is written last.
+Writing a size of 64 KiB or less also sets the size for IPv4, so the IPv4 size is written last.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORDS = {
 _FOLLOWS = {"ipv4_max": "max", "gro_ipv4_max": "gro_max"}
 """Option of IPv4 -> option whose writing may set it too."""
 _LEGACY = 65536
-"""Largest size in bytes that also sets IPv4's (the kernel's GSO_LEGACY_MAX_SIZE)."""
+"""Largest size in bytes that also sets the IPv4 size (the kernel's GSO_LEGACY_MAX_SIZE)."""
 
 _MOST = "tso_max_size"
 _ABOUT = {
@@ -58,7 +58,7 @@ class Gso(NamedValues):
         return Command(("ip", "-d", "-j", "link", "show", "dev", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {option: bytes} as far as `ip` shows them, and "most": the driver's limit."""
+        """Return {option: bytes} for the options that `ip` shows, and "most": the driver's limit."""
         try:
             (link,) = decoding.typed(completed.stdout, list[_Link])
         except ValueError:
@@ -88,7 +88,7 @@ class Gso(NamedValues):
         return super().change(interface, state, wanted)
 
     def to_write(self, wanted: Values, now: Values) -> Values:
-        """Return the sizes to write, including IPv4's if writing another size changes it."""
+        """Return the sizes to write, including an IPv4 size that another write would change."""
         sizes, after = differing(wanted, now), {**now, **wanted}
         for name, other in _FOLLOWS.items():
             if sizes.get(other, _LEGACY + 1) <= _LEGACY and name in after:

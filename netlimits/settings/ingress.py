@@ -1,6 +1,7 @@
 """A policer for packets that arrive at the data interface, on its ingress qdisc.
 
-A segment that GRO built counts as one packet, so a burst below 64 KiB drops them all.
+A segment that GRO built counts as one packet. A burst below 64 KiB therefore drops all segments
+of that size.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _REMOVE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
 ! tc qdisc show dev "$1" ingress | grep -q . || $root tc qdisc del dev "$1" ingress"""
 _POLICE = re.compile(r"\bpolice 0x[0-9a-f]+ rate (?P<rate>\w+) burst (?P<burst>\w+)")
 _LARGEST = "512kb"
-"""Largest packet that conforms; tc's default of 2 KiB is less than a segment that GRO builds."""
+"""Largest packet that the policer accepts; tc's default of 2 KiB is less than a GRO segment."""
 
 
 class _Kind(TypedDict):

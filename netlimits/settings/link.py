@@ -1,8 +1,8 @@
 """Speed, duplex and autonegotiation of the NIC's link, through `ethtool` and `ethtool -s`.
 
 With autonegotiation on, only the modes of the wanted speed are advertised: 2.5GBASE-T and faster
-copper cannot be forced. A virtual NIC has no modes: virtio accepts any speed without effect, veth
-refuses.
+copper cannot be forced. A virtual NIC has no modes: virtio accepts any speed without effect, and
+veth rejects every change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The time for which the kernel collects received packets before it passes them on.
 
-The NIC's interrupt stays off for `defer_hard_irqs` empty polls, and a timer polls instead: GRO
-merges more segments, and a packet may wait that much longer.
+The NIC's interrupt stays off for `defer_hard_irqs` empty polls, and a timer polls instead. GRO then
+merges more segments, and a packet may wait for up to `gro_flush_timeout` (ns) longer.
 """
 
 from __future__ import annotations

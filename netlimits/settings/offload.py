@@ -1,8 +1,8 @@
 """Offloads of an interface, through `ethtool -k` and `ethtool -K`.
 
-Features are a tree of groups and leaves. Each leaf is restored to the value that was *requested*: a
-leaf is `off [requested on]` while another feature blocks it, and comes back by itself. `ethtool -K`
-exits 0 even if only a part took effect, so the state is read again.
+Features are a tree of groups and leaves. Each leaf is restored to the value that was *requested*. A
+leaf is `off [requested on]` while another feature blocks it; it comes back on when unblocked.
+`ethtool -K` exits 0 even if only some of the changes took effect, so the state is read again.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ $status;
 """
 """Print the text of `ethtool -k` from the driver's flags, without a process.
 
-Without a known layout it runs `ethtool -k`, and keeps the layout of that text if the flags give
-exactly the same text.
+While no layout of the text is known, run `ethtool -k`. Keep the layout of its text if the flags
+reproduce that text exactly.
 """
 
 _FEATURE = re.compile(
@@ -222,10 +222,11 @@ def _wishes(wanted: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
 
 
 def _is(state: State, name: str, want: str) -> bool:
-    """Return True if a feature is as wanted: off if no leaf is on, on if one is and none blocked.
+    """Return True if a feature is as wanted.
 
-    The leaves decide, not ethtool's line of the group: after `tx off` it may still say on, since
-    `tx-tcp-accecn-segmentation` is.
+    A group is off if no leaf is on. It is on if a leaf is on and no leaf is blocked. The leaves
+    decide, not ethtool's line for the group: after `tx off` that line may still say on, since
+    `tx-tcp-accecn-segmentation` stays on.
     """
     texts = _texts(state, name)
     if want == "off":

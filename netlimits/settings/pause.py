@@ -34,7 +34,7 @@ class Pause(NamedValues):
         return Command(("ethtool", "-a", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {autoneg, rx, tx: "on" or "off"}, as far as the driver has them."""
+        """Return {autoneg, rx, tx: "on" or "off"}, without what the driver lacks."""
         shown = {_NAMES[word]: value for word, value in _LINE.findall(completed.stdout)}
         if completed.status != 0 or not shown:
             raise self.shows_none(completed)

@@ -1,7 +1,7 @@
 """Metrics of routes over an interface, through `ip route`: quickack, initcwnd and others.
 
 Only metrics of existing routes are changed. If another interface's route of the same kind comes
-first, the change is refused: the kernel would change that route instead (see `_routes`).
+first, the change is an error: the kernel would change that route instead (see `_routes`).
 """
 
 from __future__ import annotations

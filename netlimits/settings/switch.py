@@ -1,8 +1,9 @@
-"""A switch: commands of the experimenter change something, and another one prints its position.
+"""A switch: the user's commands change something, and `verify` prints its position.
 
 `verify` prints the host's position as one line. `command` has the command that leads to each
 position, so the way back is known before any change. Exit statuses are ignored: systemctl exits 3
-when it prints `inactive`. The commands run as the login user; one that needs root has `sudo -n`.
+when it prints `inactive`. The commands run as the login user; a command that needs root must begin
+with `sudo -n`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ done
 """
 
 _RUN = 'exec "$@" </dev/null 9<&-'
-"""Descriptor 9 is the lock for changes of the host, which no process left running may keep."""
+"""Run a command without descriptor 9, the lock for changes of the host: it may leave a process."""
 
 _WORDS: Mapping[str, Any] = {
     "type": "array",

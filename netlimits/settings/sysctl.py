@@ -1,7 +1,7 @@
 """Network sysctls, through `sysctl`.
 
 Only names under `net.` that change nothing else can be set, since only these can be restored. The
-kernel rounds and refuses values silently, so every value is read back. A name that is not known to
+kernel rounds and ignores values silently, so every value is read back. A name that is not known to
 be `ALONE` is written by a script that reads all network sysctls before and after; if another one
 changed, it undoes both on the host and reports it.
 """
@@ -25,7 +25,7 @@ NAME = re.compile(r"^net(\.[A-Za-z0-9_-]+)+$(?!\n)")
 MOVES_MORE = re.compile(
     r"\.(disable_ipv6|forwarding|mc_forwarding|ip_forward|addr_gen_mode|stable_secret|flush|mtu)$"
 )
-"""Names whose writing changes addresses, routes or other sysctls; `mtu` is a setting of its own."""
+"""Names whose writing changes addresses, routes or other sysctls; for `mtu` there is a setting."""
 
 _OF_EVERY_INTERFACE = re.compile(
     r"^net\.(ipv4\.conf|ipv[46]\.neigh)\.default\."
@@ -47,7 +47,7 @@ ALONE = re.compile(r"^net\.(core\.[a-z_]+|ipv4\.(tcp|udp|icmp|igmp|ip)_[a-z_0-9]
 """Names that change no other sysctl, as tested by writing each on kernels 6.1 and 6.18."""
 
 _MOVED = {"net.ipv4.tcp_congestion_control": "net.ipv4.tcp_allowed_congestion_control"}
-"""Name -> sysctl that the kernel may change with it: it allows a new default to every user."""
+"""Name -> sysctl that the kernel may change too: it permits a new default algorithm to all users."""
 
 _WRITE_WRITABLE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
 case $(ls -l "/proc/sys/$(echo "${2%%=*}" | tr . /)") in -rw*) $root sysctl -w "$2" ;; esac"""
@@ -188,14 +188,14 @@ class Sysctl(Setting):
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return one `sysctl -w` of all values in reverse order, and one command for `_MOVED`'s."""
+        """Return one `sysctl -w` of all values in reverse order, and one for sysctls in `_MOVED`."""
         values = {n: v for n, v in reversed([*original.items()]) if v is not None}
         values = {n: v for n, v in values.items() if state.get(n) != v}
         moved = [f"{n}={values.pop(n)}" for n in _MOVED.values() if n in values]
         return (*_write(values), *map(_write_writable, moved))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Compare all values but those of `_MOVED`, which a namespace may lack or not write."""
+        """Compare all values but those in `_MOVED`, which a namespace may lack or have read-only."""
         return tuple(
             f"{name} is {_shown(state.get(name, 'gone'))}, was {_shown(value)}"
             for name, value in original.items()
@@ -214,7 +214,7 @@ class Sysctl(Setting):
 
 
 def _moves_others(name: str, interface: str) -> str:
-    """Return why the name is refused since it changes other sysctls, or ""."""
+    """Return why a name may not be set: it changes other sysctls or cannot be reset; else ""."""
     before, _, last = name.rpartition(".")
     if name == _ONE_WAY:
         return f"{name} could not be restored: once on, it stays on until the next boot"
@@ -230,7 +230,7 @@ def _moves_others(name: str, interface: str) -> str:
 
 
 def _watched(command: Command) -> Command:
-    """Return the command that writes sysctls, watched if one of them might change others."""
+    """Return the command, as a script that checks the other sysctls if one might change them."""
     pairs = command.argv[2:]
     names = [pair.partition("=")[0] for pair in pairs]
     if all(ALONE.match(name) for name in names):

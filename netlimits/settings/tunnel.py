@@ -1,8 +1,8 @@
 """A tunnel between the data interfaces of two hosts: VXLAN, Geneve, GRE or WireGuard.
 
-The tool's server listens on the tunnel's address. Both ends follow from the experiment and the
-hosts' addresses (`between`). So do WireGuard's keys: the tunnel protects nothing, it only shows
-what encryption costs. An existing interface `nltun0` is an error.
+The tool's server listens on the tunnel's address. `between` derives both ends from the experiment
+and the hosts' addresses. WireGuard's keys are derived from the same data: the tunnel protects
+nothing, it only shows the cost of encryption. An existing interface `nltun0` is an error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNKNOWN = "ADDRESS"
 _ID = 4242  # VNI of vxlan and geneve
 
 _REDIRECTS = "net.ipv4.conf.all.send_redirects"
-"""A sysctl that the kernel sets to 0 when a WireGuard interface goes up, and leaves so."""
+"""A sysctl that the kernel sets to 0, for good, when a WireGuard interface goes up."""
 
 _READ = r"""echo "mtu $(cat "/sys/class/net/$1/mtu")"
 echo "redirects $(cat /proc/sys/net/ipv4/conf/all/send_redirects)"
@@ -111,7 +111,7 @@ class Tunnel(Setting):
     def between(
         self, options: Any, role: str, roles: Sequence[str], machines: Mapping[str, Machine]
     ) -> Mapping[str, Any]:
-        """Return the options of one end, with the addresses of both."""
+        """Return the options of one end, with the addresses of both ends."""
         if len(roles) != 2:
             raise self.error(f"a tunnel has two ends, not {len(roles)}; give it two roles")
         outer = {r: machines[r].address or _UNKNOWN for r in roles}
@@ -243,7 +243,7 @@ def inner(options: Mapping[str, Any], roles: Sequence[str]) -> dict[str, str]:
 
 
 def overhead(options: Mapping[str, Any], ipv6: bool | None = None) -> int:
-    """Return the bytes by which a packet grows; `ipv6` None: take the family of `local`."""
+    """Return the bytes by which a packet grows; if `ipv6` is None, `local` decides."""
     outer = ":" in options.get("local", "") if ipv6 is None else ipv6
     return (40 if outer else 20) + HEADERS[options["kind"]]
 

@@ -1,8 +1,8 @@
 """Limit how deeply idle CPUs sleep, by a wake-up latency written to /dev/cpu_dma_latency.
 
-The limit holds while a process has the file open. That is a `tee`, which waits for a `sleep` of
-ours, so it ends after `hours` if everything else fails. A file beside the notes records the
-process, as for `load`.
+The limit holds while a process has the file open. We start a `tee` that waits for a `sleep`, so it
+ends after `hours` if everything else fails. A file next to the notes records the process, as for
+`load`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class CStates(Setting):
         return Command(("sh", "-c", _READ))
 
     def state(self, completed: Completed) -> State:
-        """Return what the host has, and the "latency_us" that we hold (None: nothing)."""
+        """Return what the host supports, and the "latency_us" that we set (None: no limit)."""
         if completed.status != 0:
             raise self.unreadable(completed)
         text = completed.stdout

@@ -1,9 +1,9 @@
 """Background load of the host's CPUs: stress-ng, with a number of workers for each CPU.
 
-It outlives the command that starts it, and ends after `hours` if everything else fails. A file
-beside the notes, named after the network namespace, records its process. A process counts as ours
-only if it has the recorded id and start time, and a command line of stress-ng. Only its process
-group is ever killed.
+The load outlives the command that starts it, and ends after `hours` if everything else fails. A
+file next to the notes, named after the network namespace, records its process. A process counts as
+ours only if it has the recorded id and start time, and a command line of stress-ng. Only the
+process group of this process is ever killed.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class Load(Setting):
 
 
 def _unlike(state: State, like: Mapping[str, Any], word: str) -> tuple[str, ...]:
-    """Return how the load differs from `like`; its share and method count only if there is one."""
+    """Return how the load differs from `like`; compare share and method only if `like` has workers."""
     each = like["workers_per_cpu"]
     if state["running"] != each * state["cpus"] or state["workers_per_cpu"] != each:
         return (f"{state['running']} workers run, {word} {each * state['cpus']}",)

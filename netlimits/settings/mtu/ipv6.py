@@ -80,9 +80,9 @@ _MOVES = re.compile(r"(?:^|\s)mtu [0-9]")
 def state(lines: Iterable[str], interface: str) -> State:
     """Parse what `READ` printed. Raises ValueError if the addresses are unreadable.
 
-    "routes", "behind" and "before" are those of `_routes.read`. Three lists are for errors:
-    "fading" names what expires by itself, "strange" what cannot be restored, and "moving" the
-    routes whose `mtu` cannot be restored.
+    `_routes.read` describes "routes", "behind" and "before". Three lists are for errors: "fading"
+    names entries that expire by themselves, and "strange" names entries that cannot be restored.
+    "moving" names routes whose `mtu` cannot be restored.
     """
     addresses: list[dict[str, Any]] = []
     shown: list[str] = []
@@ -163,7 +163,8 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
     ]
     if pairs:
         yield _root("sysctl", "-w", *pairs)
-    # before the original addresses: while one of them exists, the kernel keeps the new one's routes
+    # delete the new address before restoring the original ones: while an original address exists,
+    # the kernel keeps the routes of the new address
     for place in _new_link_local(original, have):
         yield _root("ip", "-6", "addr", "del", place, "dev", interface)
     if not now:
@@ -234,7 +235,7 @@ def _place(address: Mapping[str, Any]) -> str:
 
 
 def _new_link_local(original: State, now: State) -> list[str]:
-    """Return the link-local addresses that are not original: the kernel made them."""
+    """Return the link-local addresses that the kernel has added to the original ones."""
     own = [_place(address) for address in original["addresses"]]
     links = [_place(a) for a in now["addresses"] if a["scope"] == "link"]
     return [place for place in links if place not in own]

@@ -1,8 +1,8 @@
-"""Find the interfaces that are stacked on one, here and in other network namespaces.
+"""Find the interfaces stacked on an interface, in this and in other network namespaces.
 
-Other namespaces are searched before an MTU is lowered, which needs root. Without root, a login sees
-only that another network namespace exists, and that an unknown interface which is up has joined the
-all-hosts multicast group on this one.
+Other namespaces are searched before an MTU is lowered; the search needs root. Without root, a login
+sees only two signs: another network namespace exists, or an unknown interface that is up has joined
+the all-hosts multicast group on an interface of this namespace.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ fi 2>/dev/null
 $root timeout 10 sh -c "$look" 2>/dev/null || {
     grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'
 }"""
-"""Print as `away` the interfaces of other network namespaces that are stacked on one of this.
+"""Print as `away` the interfaces of other namespaces that are stacked on one in this namespace.
 
 `unseen` are the numbers of known network namespaces that were not found. Without root, or if the
-search takes too long, print as `members` the size of the all-hosts group on each interface: itself,
-and each interface on it that is up.
+search takes too long, print as `members` the size of the all-hosts group on each interface. Its
+members are the interface itself and each interface on it that is up.
 """
 
 
@@ -104,9 +104,9 @@ class StackedLink(msgspec.Struct):
 
 
 _UPON = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "hsr", "macsec")
-"""Kinds stacked on another interface. They join multicast groups there too, so count twice."""
+"""Kinds stacked on another interface. They also join multicast groups there, so they count twice."""
 FOLLOW = ("ipvlan", "ipvtap")
-"""Kinds whose MTU the kernel keeps equal to that below them, when it falls and when it grows."""
+"""Kinds whose MTU the kernel always keeps equal to the MTU of the interface below them."""
 
 
 def order(links: Mapping[str, StackedLink], interface: str) -> list[str]:
@@ -168,6 +168,6 @@ def hidden(
 
 
 def unseen(lines: Iterable[str], links: Iterable[StackedLink]) -> list[int]:
-    """Return the namespaces that were not searched, except those of the links' other ends."""
+    """Return the namespaces that were not searched, except those that hold the links' other ends."""
     numbers = {int(line.split()[1]) for line in lines if line.startswith("unseen ")}
     return sorted(numbers - {link.link_netnsid for link in links})

@@ -1,11 +1,12 @@
 """The root qdisc of an interface, through `tc`.
 
-The original is restored with its parameters, or nothing is changed. One that the kernel attached
-(handle 0:) comes back when ours is deleted. A configured one is added again if `tc` shows all of it
-(`RESTORABLE`). Classes, filters and inner qdiscs of other users are an error; clsact and ingress
-stay. The classes of a flow queue are its flows, and are not read.
+The original qdisc is restored with its parameters; if that is impossible, nothing is changed. A
+qdisc that the kernel attached (handle 0:) comes back when ours is deleted. A configured qdisc is
+added again if `tc` shows all its parameters (`RESTORABLE`). Classes, filters and inner qdiscs of
+other users are an error; clsact and ingress stay. The classes of a flow queue are its flows, and
+are not read.
 
-Ours is always created anew, since `tc qdisc replace` keeps parameters that the new command omits.
+Our qdisc is always created anew, since `tc qdisc replace` keeps parameters that the new command omits.
 `tc -r` shows tbf's limit and burst exactly, `tc -d` its mpu and the size table (stab).
 """
 
@@ -84,8 +85,9 @@ class Qdisc(Setting):
     def state(self, completed: Completed) -> State:
         """Return the root qdisc, its inner qdiscs, classes and filters, and what depends on them.
 
-        "within" are the options of the "inner" qdiscs, "beside" the root's settings besides its
-        options (stab). "mtu" and "queue" are the interface's. "nanoseconds" is True if tc has them.
+        "within" are the options of the "inner" qdiscs. "beside" are the root's settings other than
+        its options (stab). "mtu" and "queue" describe the interface. "nanoseconds" is True if tc
+        supports them.
         """
         try:
             first, *lines = completed.stdout.splitlines()
@@ -118,7 +120,7 @@ class Qdisc(Setting):
             raise self.error(f"`tc qdisc show` shows no root qdisc: {reason}", completed) from None
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return the commands that replace the qdisc, unless tc shows that it is as wanted."""
+        """Return the commands that replace the qdisc; none if tc shows the wanted qdisc."""
         whole = _wish(wanted)
         hidden = state and (_hides(state) or children.hidden(whole))
         if state and not hidden and not self.unmet(state, wanted):
@@ -199,7 +201,7 @@ class Qdisc(Setting):
 def _follows_interface(
     name: str, was: Mapping[str, Any], now: Mapping[str, Any], state: State
 ) -> bool:
-    """Return True if all differing options are those of a new default qdisc of the interface."""
+    """Return True if each differing option has the value that a new default qdisc would have."""
     kind, handle = name.split()[:2]
     given = _of_interface(kind, state["mtu"], state["queue"]) if handle == "0:" else {}
     return all(
@@ -305,8 +307,8 @@ def _clear(interface: str, state: State) -> tuple[Command, ...]:
 def _anew(interface: str, state: State) -> tuple[Command, ...]:
     """Return the commands that make the kernel create its default qdisc again.
 
-    An existing default is recreated too: it has its quantum from the MTU at its creation, which may
-    have been before the MTU was restored.
+    An existing default qdisc is recreated too. It took its quantum from the MTU when it was
+    created, perhaps before the MTU was restored.
     """
     between = Command(("tc", "qdisc", "replace", "dev", interface, "root", "pfifo"), sudo=True)
     clear = _clear(interface, state)
@@ -314,7 +316,7 @@ def _anew(interface: str, state: State) -> tuple[Command, ...]:
 
 
 def _unmet_classes(state: State, whole: Tree) -> Iterator[str]:
-    """Compare htb's classes with the wanted ones. Of a tree that is not ours, none counts."""
+    """Compare htb's classes with the wanted ones; ignore the classes of a tree that is not ours."""
     matches = [match for line in state["classes"] if (match := _CLASS.match(line))]
     ours = state["handle"] == OURS and not state["beside"]
     present = {match["id"]: match.groupdict() for match in matches if ours}

@@ -36,7 +36,8 @@ class Kind:
     Attributes:
         units: Unit of each parameter.
         required: Exactly one parameter of each tuple must be given.
-        left_out: Defaults: a value, the name of the parameter whose value to take, or None.
+        left_out: Default of each parameter: a value, the name of another parameter with the
+            value, or None.
         rounded: Relative difference by which rates may differ.
     """
 
@@ -54,7 +55,7 @@ class Kind:
         values = {name: self._number(name, value) for name, value in given.items()}
         for name, other in self.left_out.items():
             values.setdefault(name, values[other] if isinstance(other, str) else other)
-        if "latency" in values:  # as tc does: limit = the bytes of that time + burst
+        if "latency" in values:  # as tc does: limit = the bytes sent in that time + burst
             waiting = values["rate"] * values.pop("latency") // 8_000_000
             values["limit"] = waiting + values["burst"]
         return values
@@ -93,7 +94,7 @@ class Kind:
 
 
 SHOWN: Mapping[str, Shown] = {"netem": NETEM, "fq_codel": FQ_CODEL, "cake": CAKE}
-"""Kinds with a table of parameters. Ours get a handle: tc does not show all of a netem."""
+"""Kinds with a table of parameters. Qdiscs with them get a handle: tc may not show all values."""
 
 KINDS: Mapping[str, Kind | Shown] = {
     "tbf": Kind(
@@ -149,7 +150,8 @@ SHAPES = {
 def burst(options: Mapping[str, Any]) -> int:
     """Return the bytes that restore tbf's burst exactly in ticks; tc itself rounds to whole µs.
 
-    If a tick spans several bytes, use its second byte: the first may round down a tick.
+    If a tick spans several bytes, return its second byte, since the first may round down to the
+    tick before.
     """
     rate, ticks = int(options["rate"]), int(options["burst_raw"], 16)
     whole = math.ceil(ticks * TICK * rate - 1e-6) + (TICK * rate >= 2)

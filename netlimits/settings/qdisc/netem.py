@@ -158,14 +158,14 @@ _NEEDS = {
     "slot_packets": ("slot_min", "slot_distribution"),
     "slot_bytes": ("slot_min", "slot_distribution"),
 }
-"""Parameter -> parameters of which one must be set too; if those are off, so is it."""
+"""Parameter -> parameters, at least one of which must be set too; else the parameter is off."""
 
 _EXCLUDE = (("loss", "loss_state", "loss_gemodel"), ("slot_min", "slot_distribution"))
 _OFF = (0, "off", "", None)
 
 
 def _settle(values: dict[str, Any]) -> None:
-    """Complete the options as tc does. Raises ValueError for options that tc refuses."""
+    """Complete the options as tc does. Raises ValueError for options that tc rejects."""
     for name, needs in _NEEDS.items():
         if values.get(name) in _OFF or any(values.get(other) not in _OFF for other in needs):
             continue
@@ -257,11 +257,11 @@ _TICK_NS = 64
 
 
 def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
-    """Return the times and seed to give to tc so that it shows the original's again.
+    """Return the times and seed to give to tc so that it shows the original values again.
 
-    Since 6.9 tc accepts a delay in ns. Before, it accepts whole µs, rounds them down to a tick, and
-    shows that rounded down to µs: it shows 500us as 499 µs. Raises ValueError if no such delay
-    shows the original.
+    Since 6.9 tc accepts a delay in ns. Earlier versions accept whole µs, round them down to a tick,
+    and show the tick rounded down to µs: 500us is shown as 499 µs. Raises ValueError if no delay in
+    whole µs shows the original.
     """
     values: dict[str, Any] = {"seed": options["seed"]} if "seed" in options else {}
     if (seconds := options.get("delay", {}).get("delay", 0)) and nanoseconds:

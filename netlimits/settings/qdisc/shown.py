@@ -26,8 +26,8 @@ class Parameter:
     """A parameter of a kind of qdisc.
 
     `shape` is its JSON Schema. `read` parses the option into a number, text or tuple. `shown` finds
-    it in tc's options; None if tc does not show it. `left_out` is its default, `near` the allowed
-    difference beyond tc's six digits.
+    the parameter in tc's options; it is None if tc does not show it. `left_out` is the default.
+    `near` is the allowed difference beyond tc's six digits.
     """
 
     shape: Mapping[str, Any]
@@ -47,8 +47,8 @@ class Shown:
         known: The options of tc's JSON that can be restored.
         settle: Completes the given options. Raises ValueError for options that tc refuses.
         lost: Returns why tc does not show all of an original, or "".
-        exactly: Returns the values to give to tc so that it shows an original's again, where the
-            two differ because of rounding. Its second argument is True if tc accepts ns. Raises
+        exactly: Returns the values that differ from those shown because of rounding: given to tc,
+            they show the original again. Its second argument is True if tc accepts ns. Raises
             ValueError if there are no such values.
     """
 
@@ -107,7 +107,7 @@ class Shown:
         """Return the words of a `tc` command that create an original again."""
         values = self.values(options)
         complete = {name: values.get(name, p.left_out) for name, p in self.units.items()}
-        with suppress(ValueError):  # it could not be restored, so it is never replaced
+        with suppress(ValueError):  # such an original cannot be restored, so it is never replaced
             complete |= self.exactly(options, nanoseconds)
         return self.words(complete)
 

@@ -54,9 +54,9 @@ class CpuSets(Setting):
         lacks: The words for the parts in the error for an interface without any.
         unmet_words: A sentence with {part}, {now} and {wanted}.
         changed_words: A sentence with {part}, {now} and {before}.
-        masks: True if the kernel writes masks, False for lists.
+        masks: True if the kernel prints CPUs as masks, False if as lists.
         queues: Maps the parts of a state to their queues; None if there is no option `spread`.
-        named: Matches (part, name) in the output, for `queues`; None if that needs no names.
+        named: Matches (part, name) in the output, for `queues`; None if `queues` needs no names.
     """
 
     name: str
@@ -146,7 +146,7 @@ class CpuSets(Setting):
         )
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Compare the parts that still exist: fewer channels have fewer parts."""
+        """Compare the parts that still exist: a smaller number of channels has fewer parts."""
         return tuple(
             self.changed_words.format(part=part, now=self._of(state[part]), before=self._of(cpus))
             for part, cpus in _parts(original)

@@ -1,6 +1,6 @@
 """Rules of the NIC that put chosen flows into chosen receive queues (`ethtool -n, -N`).
 
-A NIC with rules of its own is an error: they could not be restored from what ethtool prints.
+A NIC that has rules already is an error: ethtool's output is not enough to restore them.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Ntuple(Setting):
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return a script that removes all rules, since a guard does not know their numbers."""
+        """Return the commands that remove all rules; a script, since a guard knows no rule numbers."""
         if state and not self.differences(original, state):
             return ()
         by_hand = tuple(
