@@ -3,8 +3,8 @@
     import netlimits as nl
     nl.analysis.goodput.bound(mtu=1500, timestamps=True, link="100G")
 
-The modules are imported when first used. No function draws a chart or keeps state. Only `sources` and
-`packets` read files.
+The modules are imported when first used. No function draws a chart or keeps state. Only `sources`
+and `packets` read files.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ def bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataFrame
     Returns:
         A row for each burst, sorted by time: `connection`, `transaction`, `burst` (within its
         transaction, from 1), `source`, `source_port`, `start_s`, `end_s` (of its first and
-        last packet), `segments`, `bytes`, `seq_start`, `seq_end`, `first` and `last` (rows of `packets`).
+        last packet), `segments`, `bytes`, `seq_start`, `seq_end`, `first` and `last` (rows of
+        `packets`).
 
     Raises:
         DataError: The trace has no data segment.

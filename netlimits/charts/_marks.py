@@ -1,4 +1,4 @@
-"""Letters at points or bars that show what limited the runs (`limited_by`), and a key below the chart."""
+"""Letters at points or bars show what limited the runs (`limited_by`), with a key below."""
 
 from __future__ import annotations
 

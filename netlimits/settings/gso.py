@@ -58,7 +58,7 @@ class Gso(NamedValues):
         return Command(("ip", "-d", "-j", "link", "show", "dev", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {option: bytes} for the options that `ip` shows, and "most": the driver's limit."""
+        """Return {option: bytes} of the options that `ip` shows; "most" is the driver's limit."""
         try:
             (link,) = decoding.typed(completed.stdout, list[_Link])
         except ValueError:

@@ -47,7 +47,7 @@ ALONE = re.compile(r"^net\.(core\.[a-z_]+|ipv4\.(tcp|udp|icmp|igmp|ip)_[a-z_0-9]
 """Names that change no other sysctl, as tested by writing each on kernels 6.1 and 6.18."""
 
 _MOVED = {"net.ipv4.tcp_congestion_control": "net.ipv4.tcp_allowed_congestion_control"}
-"""Name -> sysctl that the kernel may change too: it permits a new default algorithm to all users."""
+"""Name -> sysctl that the kernel may change too: it permits a new default to all users."""
 
 _WRITE_WRITABLE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
 case $(ls -l "/proc/sys/$(echo "${2%%=*}" | tr . /)") in -rw*) $root sysctl -w "$2" ;; esac"""
@@ -188,14 +188,14 @@ class Sysctl(Setting):
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return one `sysctl -w` of all values in reverse order, and one for sysctls in `_MOVED`."""
+        """Return one `sysctl -w` of all values in reverse order, and one of those in `_MOVED`."""
         values = {n: v for n, v in reversed([*original.items()]) if v is not None}
         values = {n: v for n, v in values.items() if state.get(n) != v}
         moved = [f"{n}={values.pop(n)}" for n in _MOVED.values() if n in values]
         return (*_write(values), *map(_write_writable, moved))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Compare all values but those in `_MOVED`, which a namespace may lack or have read-only."""
+        """Compare all values but those in `_MOVED`, which a namespace may lack or not write."""
         return tuple(
             f"{name} is {_shown(state.get(name, 'gone'))}, was {_shown(value)}"
             for name, value in original.items()

@@ -1,6 +1,7 @@
 """Ratios of a metric between two values of a factor, in each configuration that has both values.
 
-A ratio above 1 means that the first value is better."""
+A ratio above 1 means that the first value is better.
+"""
 
 from __future__ import annotations
 

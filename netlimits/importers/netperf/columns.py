@@ -1,8 +1,8 @@
 """Assign the values of netperf's tables (`-o` and `-O`) to selectors.
 
-For an unknown selector, `-o` prints no header, but an empty field in each row. For a selector without
-a value, `-O` prints nothing. A row is read if exactly one alignment with its header fits the
-kinds of the values.
+For an unknown selector, `-o` prints no header, but an empty field in each row. For a selector
+without a value, `-O` prints nothing. A row is read if exactly one alignment with its header fits
+the kinds of the values.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class Load(Setting):
 
 
 def _unlike(state: State, like: Mapping[str, Any], word: str) -> tuple[str, ...]:
-    """Return how the load differs from `like`; compare share and method only if `like` has workers."""
+    """Return how the load differs from `like`, in share and method only if `like` has workers."""
     each = like["workers_per_cpu"]
     if state["running"] != each * state["cpus"] or state["workers_per_cpu"] != each:
         return (f"{state['running']} workers run, {word} {each * state['cpus']}",)

@@ -1,9 +1,9 @@
 """The MTU of an interface, through `ip link`, and everything that changes with it.
 
 The kernel also lowers the MTU of VLANs and macvlans on the interface, and of interfaces stacked on
-those. All of them keep the lower MTU when the MTU of the interface grows again. A bridge follows its ports until somebody sets
-its own MTU, so an MTU for a bridge is an error. Below 1280 the interface loses IPv6 (see `ipv6`).
-All these MTUs and the IPv6 state are read and restored.
+those. All of them keep the lower MTU when the MTU of the interface grows again. A bridge follows
+its ports until somebody sets its own MTU, so an MTU for a bridge is an error. Below 1280 the
+interface loses IPv6 (see `ipv6`). All these MTUs and the IPv6 state are read and restored.
 
 Interfaces in other network namespaces are lowered as well. `stacked` finds them beforehand, and an
 MTU that would lower one is an error.
@@ -73,7 +73,8 @@ class Mtu(Setting):
 
         "others" are the interfaces stacked on this one, lowest first. "away" are stacked interfaces
         in other network namespaces. "hidden" are interfaces that carry stacked interfaces which the
-        login cannot see. "unseen" are numbers of namespaces that the login cannot search. "exceptions" are peers with a locked path MTU.
+        login cannot see. "unseen" are numbers of namespaces that the login cannot search.
+        "exceptions" are peers with a locked path MTU.
         """
         try:
             first, second, *lines = completed.stdout.splitlines()

@@ -104,7 +104,7 @@ class StackedLink(msgspec.Struct):
 
 
 _UPON = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "hsr", "macsec")
-"""Kinds stacked on another interface. They also join multicast groups there, so they count twice."""
+"""Kinds stacked on another interface. They join multicast groups there too: they count twice."""
 FOLLOW = ("ipvlan", "ipvtap")
 """Kinds whose MTU the kernel always keeps equal to the MTU of the interface below them."""
 
@@ -168,6 +168,6 @@ def hidden(
 
 
 def unseen(lines: Iterable[str], links: Iterable[StackedLink]) -> list[int]:
-    """Return the namespaces that were not searched, except those that hold the links' other ends."""
+    """Return the namespaces that were not searched, except those of the links' other ends."""
     numbers = {int(line.split()[1]) for line in lines if line.startswith("unseen ")}
     return sorted(numbers - {link.link_netnsid for link in links})

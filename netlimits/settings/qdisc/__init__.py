@@ -6,8 +6,8 @@ added again if `tc` shows all its parameters (`RESTORABLE`). Classes, filters an
 other users are an error; clsact and ingress stay. The classes of a flow queue are its flows, and
 are not read.
 
-Our qdisc is always created anew, since `tc qdisc replace` keeps parameters that the new command omits.
-`tc -r` shows tbf's limit and burst exactly, `tc -d` its mpu and the size table (stab).
+Our qdisc is always created anew, since `tc qdisc replace` keeps parameters that the new command
+omits. `tc -r` shows tbf's limit and burst exactly, `tc -d` its mpu and the size table (stab).
 """
 
 from __future__ import annotations

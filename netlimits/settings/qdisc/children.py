@@ -1,7 +1,7 @@
 """Qdiscs within a qdisc: the child of a shaper, htb's classes, and filters that select a class.
 
-Our qdiscs have fixed numbers: the root is `6e6c:`, and its descendants follow in order. An htb without
-`classes` has one class for all packets. With `classes`, this class is their parent.
+Our qdiscs have fixed numbers: the root is `6e6c:`, and its descendants follow in order. An htb
+without `classes` has one class for all packets. With `classes`, this class is their parent.
 """
 
 from __future__ import annotations
