@@ -127,7 +127,7 @@ def _rate(known: Mapping[str, float]) -> Iterator[str]:
 def _round_trip(known: Mapping[str, float]) -> Iterator[str]:
     if "rtt_us" in known:
         least = known.get("min_rtt_us")
-        tail = "" if least is None else f", at least {least:,.0f}"
+        tail = "" if least is None else f", at least {least:,.0f} µs"
         yield f"round trip {known['rtt_us']:,.0f} µs{tail}"
 
 
