@@ -62,7 +62,7 @@ def compare(
         of: Metrics, by default those of a default table.
         threshold: The smallest difference that matters, as a share.
         confidence: Confidence level of the intervals.
-        among: Columns that may be factors. By default all columns may be.
+        among: Columns that may be factors. By default those that look like factors.
         paired: True if both sides share their blocks; ratios are then taken within blocks.
         called: Names of the sides in notes.
         sessions_differ_by: Upper bound, as a share, on how much two sessions differ if nothing was
@@ -177,7 +177,7 @@ def duet(
         of: Metrics, by default those of a default table.
         threshold: The smallest difference that matters, as a share.
         confidence: Confidence level of the intervals.
-        among: Columns that may be factors. By default all columns may be.
+        among: Columns that may be factors. By default those that look like factors.
         called: The two values of the column `side`, the first side first.
 
     Returns:
