@@ -253,7 +253,7 @@ def curve(
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Which limit binds an aggregate, the rate of user data that it allows, and the cap (bit/s)."""
+    """The limit that binds an aggregate: link or egress cap. Rates are of user data, in bit/s."""
 
     binds: Literal["link", "egress cap"]
     rate_bps: float

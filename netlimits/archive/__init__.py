@@ -9,7 +9,7 @@
     journal.jsonl      the events, one per line; the only file that grows
     raw/               the output of each command of an attempt; the imported files
     parts/             large campaigns: the journal in columns, derived from it
-    results.csv, results.parquet, results.json   small campaigns: the table, derived likewise
+    results.csv, results.parquet, results.json   small campaigns: the table, derived too
 
 The journal is the authority on runs. The files of the last two lines can be deleted, and
 `netlimits parse` recreates them. A campaign is large from about 4,000 runs on (`parts.ATTEMPTS`).
@@ -32,9 +32,9 @@ machines.
 
 **After a kill** at any byte:
 
-- An incomplete last line of the journal is cut off by the next lock. An attempt without an end was
-  interrupted, and `resume` makes a new one.
-- A `found` without `put_back` tells `restore` and `resume` what to restore.
+- An incomplete last line of the journal is cut off by the next lock. An attempt without an `end`
+  was interrupted, and `resume` makes a new attempt.
+- A `found` event without a `put_back` tells `restore` and `resume` what to restore.
 - All files except the journal are written atomically (`model.folder`). A part is valid once its
   JSON exists, which is written last; a missing part is written again. Raw output stays in its own
   file until it was read back from a pack.

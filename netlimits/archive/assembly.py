@@ -17,7 +17,7 @@ from netlimits.archive.columns import Chunk
 
 
 class UnlikeKinds(ValueError):
-    """Parts cannot represent a column's values as the journal does."""
+    """A column's kinds differ between parts, so that its original values are unknown."""
 
 
 def assembled(
@@ -47,9 +47,9 @@ def assembled(
             table[name] = pd.Series([constant[name]]).repeat(len(rows)).reset_index(drop=True)
             continue
         kinds = [chunk.kinds.get(name, "null") for chunk in read]
-        own = [each.pop(name) for each in of_chunks]  # which frees the memory afterwards
+        own = [each.pop(name) for each in of_chunks]  # `pop` lets each column be freed after use
         table[name] = _column(own, kinds, name in labels, coded)
-    pa.default_memory_pool().release_unused()  # Arrow keeps 300 MB of a million runs otherwise
+    pa.default_memory_pool().release_unused()  # Arrow would keep 300 MB of a million runs
     return pd.DataFrame(table, copy=False), rows
 
 
@@ -95,8 +95,9 @@ _Typed = tuple[type, Any]
 def distinct(values: Mapping[_Typed, Any], label: bool) -> Mapping[_Typed, Any]:
     """Map different values to values of one type for a column.
 
-    A factor such as [0, "128K"] becomes text, and so does one with 10²⁹. Different values stay
-    different: the text "1" is quoted if 1 exists, and 1 and 1.0 become texts.
+    A factor such as [0, "128K"] becomes text, as does a column with an integer beyond 64 bits.
+    Different values stay different: the text "1" is quoted if the number 1 exists. A factor with
+    1 and 1.0 becomes text.
     """
     kinds = {kind for kind, _ in values}
     widest = columns.WIDEST
@@ -111,7 +112,7 @@ def distinct(values: Mapping[_Typed, Any], label: bool) -> Mapping[_Typed, Any]:
 
 
 def _as_text(value: Any, taken: Collection[str]) -> str:
-    """Return a value as text, quoted if another value looks alike."""
+    """Return a value as text; quote a text that equals another value's text."""
     text = columns.writable(value) if type(value) is str else str(value)
     if type(value) is str and (text in taken or text[:1] == '"'):
         return json.dumps(text, ensure_ascii=False)

@@ -40,7 +40,7 @@ BLOCK = 2**18
 """Bytes of a file that are checksummed at a time."""
 
 WIDEST = 2**63
-"""The smallest integer that fits into no column."""
+"""Integer columns (int64) hold values from -WIDEST to WIDEST - 1."""
 _TYPES = {"int": "int64", "bool": "bool", "str": "string", "json": "string"}
 """Kind -> Arrow's type; the others are double."""
 
@@ -50,9 +50,9 @@ class Damaged(ValueError):
 
 
 class JournalSection(History):
-    """A section of the journal as rows: that of a part, or the lines after the last part.
+    """A section of the journal as rows: a part's lines, or the lines after the last part.
 
-    Columns that are not `chosen` have only their names, with the kind "".
+    Columns that are not `chosen` have no values: only their names are listed, with the kind "".
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class JournalSection(History):
         self._closed: dict[Attempt, Event] = {}
 
     def keep(self, event: Event) -> None:
-        self._closed[event["run"], event["attempt"]] = event  # the last version counts
+        self._closed[event["run"], event["attempt"]] = event  # replaces an earlier version
 
     def forget(self) -> None:
-        """Release the events, whose rows the tables have."""
+        """Release the events, which are not needed after their tables were built."""
         self._closed.clear()
 
     def table(self, which: int) -> Table:
@@ -174,9 +174,9 @@ def parquet(table: pa.Table, kinds: Mapping[str, str]) -> tuple[bytes, PartFile]
 
 @contextmanager
 def _checked(folder: Folder, part: Part, which: int) -> Iterator[BinaryIO]:
-    """Open a part's file after its checksum: Parquet's reader trusts it. Raises Damaged, OSError.
+    """Open a part's file after verifying its checksum. Raises Damaged, OSError.
 
-    The file is read in blocks, so that it is never in memory as a whole.
+    Parquet's reader does not detect all damage. The file is read in blocks to save memory.
     """
     about = part.files[which]
     assert about
@@ -212,7 +212,7 @@ class Chunk:
         rows: Number of rows.
         kinds: The kind of each column.
         table: Function that returns the columns of the given names.
-        repeated: True if some attempts have earlier rows, too.
+        repeated: True if some attempts may also have rows in earlier chunks.
     """
 
     rows: int
@@ -268,5 +268,5 @@ def _from_journal(journal: Journal, part: Part, which: int) -> pa.Table:
 
 
 def unread(_: Sequence[str]) -> pa.Table:
-    """Raise, in place of the reader of a chunk that must not be read."""
+    """Raise AssertionError; the `table` function of a chunk without rows."""
     raise AssertionError("there is nothing to read")

@@ -23,7 +23,7 @@ from netlimits.archive.raw import RawOutput
 from netlimits.errors import ArchiveError, one_line
 
 PACKS = 2
-"""Maximum number of packs per call, so that no run waits long for files of a killed campaign."""
+"""Maximum number of packs per call: a resumed campaign may have many files to pack at first."""
 
 
 class Compaction:
@@ -67,7 +67,7 @@ class Compaction:
 
     @contextmanager
     def _errors_kept(self) -> Iterator[None]:
-        """Store any error as `problem`: the campaign continues in any case."""
+        """Store any error as `problem` instead of raising it, so that the campaign continues."""
         try:
             yield
         except Exception as error:
@@ -93,7 +93,7 @@ class Compaction:
                     f"{self._journal.path}:{number}: is damaged; restore the file from a copy"
                 )
             if event["event"] == "imported":
-                break  # such a campaign is read as a whole
+                break  # imported results have no parts
             section.add(event)
             head.add(line)
             if event["event"] in ("end", "parsed") and _enough(begin, head):

@@ -2,11 +2,11 @@
 
     PLACE/runs-000001.parquet    some thousand attempts
     PLACE/runs-000002.parquet    the next ones
-    PLACE/shard-NAME.parquet     those of a shard, written by its worker (campaign.mesh.cluster)
+    PLACE/shard-NAME.parquet     attempts of a shard, from its worker (campaign.mesh.cluster)
     PLACE/.netlimits             the identity of the campaign
 
 PLACE is a folder, or a URL such as s3://bucket/mesh that `fsspec` supports. Columns and types are
-those of `campaign.relation()`. `relation` reads them, as do pandas, Polars, Spark and Dask.
+those of `campaign.relation()`. `relation` reads the files, as do pandas, Polars, Spark and Dask.
 
 `write` first removes all existing files. The last new file contains their number, so an interrupted
 copy is recognized and never contains a run twice. During a campaign the folder also has the files
@@ -92,7 +92,7 @@ class RunsCopy:
             )
         try:
             files, path = fsspec.url_to_fs(place)
-        except Exception as error:  # each kind of place has errors of its own
+        except Exception as error:  # each file system raises its own errors
             raise InputError(
                 f"{name}: {_CREDENTIALS.sub('//', one_line(error))}; name a folder "
                 "or a URL such as s3://bucket/mesh"
@@ -122,7 +122,7 @@ class RunsCopy:
             raise InputError(f"{self.place}: holds another campaign's runs; name another place")
 
     def write(self, campaign: Campaign) -> str:
-        """Replace the copy by all of a campaign's runs; return a line about the files."""
+        """Replace the copy with all of a campaign's runs; return a line about the files."""
         self.claim(campaign)
         runs = campaign.relation()
         metadata = {
@@ -236,7 +236,7 @@ class RunsCopy:
 
     @contextmanager
     def _in_a_line(self, problem: str) -> Iterator[None]:
-        """Raise any error as a one-line InputError: each file system has errors of its own."""
+        """Convert any error to a one-line InputError: each file system raises its own errors."""
         try:
             yield
         except NetlimitsError:

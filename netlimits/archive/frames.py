@@ -72,7 +72,7 @@ def of_attempts(archive: Archive, experiment: Experiment, wanted: pd.DataFrame) 
 
 
 def _last_rows(chunks: Sequence[Chunk], wanted: pd.MultiIndex | None = None) -> list[Chunk]:
-    """Return the chunks with the last row of each attempt, or of each wanted one."""
+    """Return the chunks with the last row of each attempt, or of each attempt in `wanted`."""
     keys, chunk_of = assembled(chunks, KEY)
     kept, _ = _last_versions(keys.assign(row=np.arange(len(keys))), chunk_of)
     if wanted is not None:
@@ -104,7 +104,7 @@ STREAM = "stream"
 
 
 def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False) -> pd.DataFrame:
-    """Return one row per interim result: `run`, `attempt`, `status`, factors and its figures."""
+    """Return one row per interim result: `run`, `attempt`, `status`, factors and figures."""
     known_parts = archive.parts()
     labels = [*_factors(experiment), *experiment.derive]
     attempts, _ = chunks_of(archive, known_parts)
@@ -122,7 +122,7 @@ def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False
     of_rows = [name for name in columns.names(of_interim) if name not in KEY]
     rows, place = assembled(of_interim, [*KEY, *of_rows])
     if STREAM in of_rows and STREAM not in varied:
-        # an imported run has sums beside its streams; one of several clients has only streams
+        # an imported run has rows of sums and of streams; a run of several clients only of streams
         summed = rows[STREAM].isna().groupby([rows[key] for key in KEY]).transform("any")
         chosen = summed & (rows[STREAM].notna() == streams)
         if not streams:
@@ -230,11 +230,11 @@ def _last_versions(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame,
     """Keep the last row of each attempt, at the position of its first row."""
     run, attempt = (table[name].to_numpy() for name in KEY)
     later = (run[1:] > run[:-1]) | (run[1:] == run[:-1]) & (attempt[1:] > attempt[:-1])
-    if later.all():  # true unless the campaign was parsed again
+    if later.all():  # usual: no attempt has several rows
         return table, rows
     codes, unique = pd.factorize(run * (int(attempt.max(initial=0)) + 1) + attempt)
     place = np.empty(len(unique), dtype=np.int64)
-    place[codes] = np.arange(len(table))  # the last assignment wins
+    place[codes] = np.arange(len(table))  # the last row of an attempt wins
     return table.iloc[place].reset_index(drop=True), rows[place]
 
 
@@ -246,7 +246,7 @@ def _as_started(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame, np
 # -- results.csv and results.parquet ---------------------------------------------------------
 
 MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "against.yaml", "plan.csv")
-"""The sources of a frame; an imported campaign has the first two."""
+"""The files that a frame is built from; an imported campaign has only the first two."""
 
 
 def kept(archive: Archive) -> pd.DataFrame | None:
@@ -273,7 +273,7 @@ def write(archive: Archive, experiment: Experiment) -> tuple[Path, Path]:
     folder = archive.folder
     name = "results.json"
     try:
-        folder.remove(name)  # it becomes invalid now
+        folder.remove(name)  # it would not match the new tables
         name = "results.csv"
         with folder.atomic(name) as file:
             file.write(spreadsheets.to_csv(table).encode("utf-8", "backslashreplace"))

@@ -27,7 +27,7 @@ from netlimits.model.folder import Folder
 
 NAME = "journal.jsonl"
 LINE_LIMIT = 2**30
-"""Maximum bytes of an event: an import of a million runs takes a third of it."""
+"""Maximum bytes of an event; an import of a million runs takes a third of this limit."""
 
 _ENVELOPE = re.compile(rb'\{"n":([1-9][0-9]{0,18}),"crc":"([0-9a-f]{8})",')
 
@@ -74,7 +74,7 @@ class Head:
     def is_in(self, file: BinaryIO) -> bool:
         """Return True if the journal in `file` has a line with this checksum that ends here.
 
-        The checksum covers all lines before it, too.
+        The checksum also covers all previous lines.
         """
         envelope = b'{"n":%d,"crc":"%08x",' % (self.lines, self.crc)
         try:
@@ -124,7 +124,7 @@ class Journal:
         while end is None or head.size < end:
             number = head.lines + 1
             if size - head.size > LINE_LIMIT and cast(BufferedReader, file).peek(1)[:1] != b"{":
-                # a sparse hole of a damaged disk would take minutes to read
+                # a damaged file may have a large hole, which would take minutes to read
                 raise ArchiveError(
                     f"{self.path}:{number}: is damaged; restore the file from a copy"
                 )
@@ -193,7 +193,7 @@ class Journal:
 
     def close(self) -> None:
         if self._file:
-            with suppress(ArchiveUnwritable):  # callers that need the error call sync
+            with suppress(ArchiveUnwritable):  # callers that need the error call sync first
                 self.sync()
             self._file.close()
             self._file = None
@@ -213,16 +213,16 @@ class Journal:
                 syncing = True
                 os.fsync(self._file.fileno())
         except OSError as error:
-            self._file.truncate(end)  # no incomplete line may precede the next one
+            self._file.truncate(end)  # an incomplete line must not precede the next line
             problem = f"{self.path}: {error.strerror}"
-            if syncing and self._pending:  # earlier events may be lost, too
+            if syncing and self._pending:  # earlier events may also be lost
                 self._lost = problem
             raise ArchiveUnwritable(problem) from None
         self._pending = not durable
         self.head.add(line)
 
     def sync(self) -> None:
-        """Write all appended events to disk. After a failure it always raises ArchiveUnwritable."""
+        """Write all appended events to disk. After a failure each call raises ArchiveUnwritable."""
         self._refuse_lost()
         if not self._pending or not self._file:
             return

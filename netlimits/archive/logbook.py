@@ -179,7 +179,7 @@ class Logbook:
 
     def extend(self, replicates: int, seed: int, chosen: Sequence[int] = ()) -> Self:
         """Add `replicates` runs of each configuration; return the extended campaign."""
-        self.plan.extended(replicates, seed, chosen)  # raises before anything is written
+        self.plan.extended(replicates, seed, chosen)  # raises an error before anything is written
         only = {"configurations": [*chosen]} if chosen else {}
         self.archive.append("extended", replicates=replicates, seed=seed, **only)
         return replace(self)
@@ -212,7 +212,7 @@ class Logbook:
         return attempts
 
     def records_of(self, runs: Collection[int]) -> list[Record]:
-        """Return the attempts at these runs, as `records`, without the others in memory."""
+        """Return the attempts at these runs, in the order of `records`, with less memory."""
         if self.imported:
             return [record for record in self.records() if record.run.number in runs]
         return records.of_runs(self.archive, runs)
@@ -227,7 +227,7 @@ class Logbook:
             )
 
     def state(self) -> dict[str, Any]:
-        """Return what `netlimits status --json` prints: counts of runs, who runs it, and so on."""
+        """Return the JSON of `status --json`: counts of runs, the running process, and so on."""
         outcomes, about_attempts = records.state(self.archive)
         planned = len(self.runs) if self.imported else self.planned_runs()
         return {
@@ -252,7 +252,7 @@ class Logbook:
         return len(self.plan) - self.plan.skipped_runs().total()
 
     def search_trials(self) -> list[SearchTrials]:
-        """Return the searches of the campaign with their trials so far, none without a search."""
+        """Return the campaign's searches with their trials so far; empty if it has no search."""
         if self.imported or not self.experiment.searched:
             return []
         return searches(self.plan, records.records(self.archive))
@@ -265,7 +265,7 @@ class Logbook:
         ]
 
     def check_plan(self) -> None:
-        """Raise ArchiveError if the archived experiment does not give the archived plan."""
+        """Raise ArchiveError if the archived experiment does not generate the archived plan."""
         if self.imported:
             raise ArchiveError(f"{self.path}: holds imported results; they cannot be resumed")
         digest = _Digest()

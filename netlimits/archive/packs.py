@@ -2,9 +2,9 @@
 
     raw/000001.runs-1-4096.zst    the pack's number, its lowest and its highest run
 
-A pack is a series of Zstandard frames. Each frame has attempts of about `BLOCK` bytes, which are
-similar and so take a fifth of the space together. `zstdcat` prints a pack. The last frame, which
-is skippable, is a JSON index with the attempts and the checksum of each frame.
+A pack is a series of Zstandard frames. Each frame has attempts of about `BLOCK` bytes. Attempts
+are similar: compressed together they take a fifth of the space. `zstdcat` prints a pack. The last
+frame, which is skippable, is a JSON index with the attempts and the checksum of each frame.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Contents:
     def _inflated(self, place: int, frame: PackFrame) -> bytes:
         if self._last and self._last[0] == place:
             return self._last[1]
-        if not _size(frame):  # its attempts ended before any command
+        if not _size(frame):  # its attempts ran no command
             return b""
         with self._folder.reader(self.pack.name) as file:
             file.seek(place)
@@ -108,7 +108,7 @@ class Contents:
             raise DamagedPack("is damaged: a checksum is wrong")
         try:
             data: bytes = _codec().decompress(packed, _size(frame), asbytes=True)
-        except OSError:  # also if the length differs from the index
+        except OSError:  # raised also if the length differs from the index
             raise DamagedPack("is damaged: a frame cannot be decompressed") from None
         self._last = (place, data)
         return data

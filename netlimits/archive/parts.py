@@ -1,7 +1,7 @@
-"""The journal folded into attempts and changes, and parts: sections of it in columns.
+"""The journal folded into attempts and changes, and parts: its sections in columns.
 
-Tables, records, counts and pending runs are all derived from a `History`. Parts spare readers of a
-large campaign most of the journal:
+Tables, records, counts and pending runs are all derived from a `History`. With parts, readers of
+a large campaign skip most of the journal:
 
     parts/000001.json             the lines of the journal that it covers, and their counts
     parts/000001.parquet          one row per attempt, as in results.csv
@@ -34,7 +34,7 @@ Attempt = tuple[int, int]
 Event = dict[str, Any]
 
 CUT_OFF = "the process ended before the run did"
-"""The reason of an attempt without an end."""
+"""The reason of an attempt without an `end` event."""
 
 
 class Outcome(NamedTuple):
@@ -68,7 +68,7 @@ def _place(event: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 class History:
-    """A section of the journal, folded.
+    """The state of attempts, settings and hosts that results from a section of the journal.
 
     `repeated` is True if the section has events of an attempt that was already closed, or whose
     start is missing: counts of several sections must not be added then. `attempts` are in the order
@@ -116,13 +116,13 @@ class History:
         disturbed = event["status"] == "ok" and bool(event["figures"].get("disturbed_pct"))
         self.attempts[key] = Outcome(event["status"], event["reason"], disturbed)
         self.repeated |= key not in self._open
-        # an attempt that was parsed again may have no interim results any more
+        # `parsed` omits interim results if there are none; do not keep the old ones
         self._open[key] = {**self._open.get(key, {}), "interim": (), **event}
         while self._open and "status" in next(iter(self._open.values())):
             self._close(next(iter(self._open)))
 
     def close(self, *, include_running: bool) -> None:
-        """Close all attempts with an end and, with `include_running`, those without one."""
+        """Close all attempts that have ended; with `include_running` also close all others."""
         for key in [
             key for key, event in self._open.items() if include_running or "status" in event
         ]:
@@ -136,7 +136,7 @@ class History:
 
     @property
     def running(self) -> dict[Attempt, Event]:
-        """The `start` event of each attempt that the last process has not ended."""
+        """The `start` event of each attempt of the last process without an `end` event."""
         return {key: event for key, event in self._open.items() if "status" not in event}
 
     @property
@@ -150,7 +150,7 @@ class History:
 
 FOLDER = "parts"
 ATTEMPTS = 4096
-"""Attempts per part: at most twice as many are between the last part and the journal's end."""
+"""Attempts per part. At most twice this number follow the last part in the journal."""
 
 SIZE = 32 * 2**20
 """Bytes of the journal after which a part ends even with fewer attempts."""

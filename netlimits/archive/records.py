@@ -197,7 +197,7 @@ _CODES: Mapping[str, int] = {s: n for n, s in enumerate(STATUSES, 1) if s != "in
 
 
 class Outcomes:
-    """Which runs have an outcome, in a byte per run.
+    """The outcomes of runs, in a byte per run.
 
     `attempts` has the last attempt at each interrupted run, and `configurations` those of the runs
     after the last part. `counts` are set by `count`.

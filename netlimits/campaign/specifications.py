@@ -49,7 +49,7 @@ class Specification:
 
     @property
     def profiling(self) -> Profiling | None:
-        """What to profile in this run, None for a run that records no profile."""
+        """Return the profile to record in this run, None if it records none."""
         return self.around.profile if self.profiled else None
 
     @property

@@ -1,4 +1,4 @@
-"""What the sampler needs on a host during a run: Perl, its modules, and files of the kernel.
+"""Requirements of the sampler on a host: Perl, its modules, and files of the kernel.
 
 Without Perl or one of its modules, `ss` takes only two samples of a run. CPU time is then that of
 the middle of the transfer and includes the sampler's own; queues and windows are of two moments.

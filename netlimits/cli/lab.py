@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from netlimits.lab import labs
 from netlimits.lab.guests import ACCELERATORS, NICS
 from netlimits.lab.layout import ENGINEER
 from netlimits.lab.programs import need_root, program
-from netlimits.units import tc
+from netlimits.units import sizes, tc
 
 NAME = click.option(
     "--name",
@@ -160,7 +161,7 @@ def down(name: str | None, everything: bool) -> None:
     default="",
     help="The host whose link is shaped; needed in a lab with more than two hosts.",
 )
-@click.option("--rate", help="Bit rate, in tc's units: 10mbit, 100mbit.")
+@click.option("--rate", help="Bit rate: 100M or, in tc's units, 100mbit.")
 @click.option("--delay", help="Delay of each frame: 5ms, 200us.")
 @click.option("--loss", help="Share of frames to lose at random: 0.1%.")
 @click.option("--mtu", type=int, help="Bytes; longer packets are dropped silently.")
@@ -287,7 +288,7 @@ def _shape(
 ) -> labs.Shape:
     try:
         wanted = labs.Shape(
-            _option("rate", tc.rate, rate) if rate is not None else 0,
+            _option("rate", _rate, rate) if rate is not None else 0,
             _option("delay", _delay, delay) if delay is not None else 0.0,
             _option("loss", _loss, loss) if loss is not None else 0.0,
             mtu or 0,
@@ -312,6 +313,16 @@ def _option(name: str, read: Callable[[str], T], text: str) -> T:
         return read(text)
     except ValueError as error:
         raise InputError(f"--{name}: {error}") from None
+
+
+def _rate(text: str) -> int:
+    """Return a rate in bit/s, from the notation of experiments (100M) or of tc (100mbit)."""
+    if re.match(sizes.RATE["pattern"], text):
+        return tc.rate(int(sizes.decimal_bits(text)))
+    try:
+        return tc.rate(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no rate; write 100M or 100mbit") from None
 
 
 def _delay(text: str) -> float:

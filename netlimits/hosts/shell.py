@@ -155,7 +155,7 @@ class Greeting(NamedTuple):
 
 
 class Language(NamedTuple):
-    """How to prepare a kept process, starting from `sh`, and how to make it run a command."""
+    """The lines that prepare a kept process, starting from `sh`, and those that run a command."""
 
     preamble: Callable[[str], str]
     script: Callable[[Command, str, bool], bytes]

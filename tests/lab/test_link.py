@@ -324,7 +324,7 @@ def test_a_link_of_one_of_three_namespaces_is_shaped(lab):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--rate", "fast"), "is not a number with one of the units"),
+        (("--rate", "fast"), "--rate: 'fast' is no rate; write 100M or 100mbit"),
         (("--loss", "much"), "is no loss, such as 0.1%"),
         (("--loss", "0.1"), "'0.1' is no loss; add %, as in 0.1%"),
         (("--loss", "100%"), "less than all"),

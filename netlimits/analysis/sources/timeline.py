@@ -23,9 +23,9 @@ LIMITS = {
     "CPU": ("cpu_peak_pct", 95.0),
     "receive queue": ("rcvbuf_used_pct", 50.0),
 }
-"""What limits an end in an interval -> the column that shows it, and its minimum.
+"""Limit of an end in an interval -> the column that shows it, and the minimum of its value.
 
-The first that applies counts.
+The first limit that applies counts.
 """
 
 

@@ -62,7 +62,7 @@ for my $path (@files) {
 }
 $missing ? 2 : $matching ? 0 : 1;
 """
-"""The same in Perl."""
+"""Perl code with the same output, for hosts with a kept Perl."""
 
 PROTOCOLS = {
     "tcp_in_segs": ("Tcp.InSegs",),

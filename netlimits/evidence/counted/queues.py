@@ -47,8 +47,8 @@ $qdiscs =~ s/\n*\z/\n/;
 print $qdiscs;
 $qdiscs =~ /"kind":"(htb|hfsc|drr)"/ ? Kept::ran(qw(tc -s class show dev), $interface) : 0;
 """
-"""The same in Perl, with a `tc` that is kept running. It remembers an interface's index, so a new
-interface of the same name gets a new `tc`.
+"""Perl code with the same output, which keeps a `tc` running. `tc` remembers an interface's index,
+so a new interface of the same name gets a new `tc`.
 """
 
 Qdiscs = Sequence[Mapping[str, Any]]

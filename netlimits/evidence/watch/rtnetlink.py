@@ -78,7 +78,7 @@ class Message:
 
     @property
     def queue(self) -> str:
-        """What happened to a qdisc, class or filter, in words; "" for any other message."""
+        """Describe a change of a qdisc, class or filter; return "" for any other message."""
         if self.kind not in _QUEUES:
             return ""
         handle = self._number(self.head[8:12])
@@ -186,7 +186,7 @@ class Message:
 
     @property
     def rule(self) -> str:
-        """What happened to a policy rule, in words; the rule is written as `ip rule` does."""
+        """Describe a change of a policy rule, in the notation of `ip rule`."""
         words = [f"{self._attribute(6)}:"]
         for word, number, length in (("from", 2, self.head[2]), ("to", 1, self.head[1])):
             if length:

@@ -30,7 +30,7 @@ HELD = 2
 (`_look`). Full queues of all hosts need 0.5, since a job is in the queues of two hosts."""
 
 PARKED = 8
-"""The same limit when jobs that are parked for unreachable hosts are counted too."""
+"""Maximum as HELD, but of all jobs: it also counts those parked for unreachable hosts."""
 
 
 class Dispatch:

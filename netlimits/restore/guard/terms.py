@@ -14,10 +14,10 @@ OR_FORGET = ", or leave it as it is with `netlimits restore --hosts FILE --forge
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a host may have and still be claimed.
+    """The conditions under which a host may be claimed.
 
-    A claim whose connection is gone (`dead`) or open (`living`), or notes of another campaign
-    (`noted`).
+    True allows a claim whose connection is gone (`dead`) or open (`living`), or notes of another
+    campaign (`noted`).
     """
 
     dead: bool = False
