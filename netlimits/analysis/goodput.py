@@ -147,7 +147,7 @@ def bound(
         raise NoRoom(f"an MTU of {mtu} leaves no room for data under {under}")
     size = room if data is None else data
     if not 1 <= size <= room:
-        raise DataError(f"{data} bytes do not fit into a packet; at most {room} do at MTU {mtu}")
+        raise DataError(f"data: {data} bytes do not fit; at most {room} do at MTU {mtu}")
     tags = [x for x in layers if x.place == "tag"]
     around = list(zip(tunnels, interfaces, strict=True))
     headers = _wrap(size, tags, around, own, outer, mtu_of == "link")

@@ -125,19 +125,20 @@ class Journal:
             number = head.lines + 1
             if size - head.size > LINE_LIMIT and cast(BufferedReader, file).peek(1)[:1] != b"{":
                 # a damaged file may have a large hole, which would take minutes to read
-                raise ArchiveError(
-                    f"{self.path}:{number}: is damaged; restore the file from a copy"
-                )
+                raise self._damaged(number, "is damaged")
             if not (line := file.readline(LINE_LIMIT)):
                 return
             if not line.endswith(b"\n") and len(line) < LINE_LIMIT:
                 if not head.problem(line[:-1]):
-                    raise ArchiveError(f"{self.path}:{number}: was changed: it has no end")
+                    raise self._damaged(number, "was changed: it has no end")
                 return
             if problem := head.problem(line):
-                raise ArchiveError(f"{self.path}:{number}: {problem}")
+                raise self._damaged(number, problem)
             head.add(line)
             yield number, line
+
+    def _damaged(self, number: int, problem: str) -> ArchiveError:
+        return ArchiveError(f"{self.path}:{number}: {problem}; restore the file from a copy")
 
     def events(
         self, begin: Head | None = None, end: int | None = None
@@ -146,9 +147,7 @@ class Journal:
         for number, line in self.lines(begin, end):
             event = formats.event(line)
             if event is None:
-                raise ArchiveError(
-                    f"{self.path}:{number}: is damaged; restore the file from a copy"
-                )
+                raise self._damaged(number, "is damaged")
             yield number, event
 
     def having(self, text: bytes, begin: Head | None = None) -> Iterator[dict[str, Any]]:

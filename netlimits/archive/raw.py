@@ -146,7 +146,9 @@ class RawOutput:
                 )
             return parsed(data.decode("utf-8"))
         except (OSError, ValueError) as error:
-            raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
+            raise ArchiveError(
+                f"{path}: cannot be read: {one_line(error)}; restore it from a copy"
+            ) from None
 
     def attempts(self, above: int = 0) -> set[Attempt]:
         """Return the attempts that have raw output, of runs above a number."""

@@ -88,9 +88,7 @@ class Archive:
             meta = json_of(Folder(path), "campaign.json")
             version = meta["version"]
         except FileNotFoundError:
-            problem = "does not exist"
-            if path.is_dir():
-                problem = "holds no campaign (no campaign.json); `import` reads other tools' output"
+            problem = _no_campaign(path) if path.is_dir() else "does not exist"
             raise ArchiveError(f"{path}: {problem}") from None
         except NotADirectoryError:
             raise ArchiveError(f"{path}: is a file, not a campaign's folder") from None
@@ -263,6 +261,12 @@ class Archive:
         own = (p for p in self.parts() if entry and p.about["sha256"] == entry.part)
         return next(own, None)
 
+    def check_journal(self) -> None:
+        """Raise ArchiveError if the journal after its last part is damaged or lacks lines."""
+        last = next(reversed(self.parts()), None)
+        for _ in self.numbered(last.end if last else None):
+            pass
+
     def extensions(self) -> list[dict[str, Any]]:
         """Return all `extended` events, which added runs to the plan."""
         added, end = [], Head()
@@ -304,6 +308,18 @@ def written(machine: Machine) -> dict[str, Any]:
     """Return a machine as it is in campaign.json, from which `Archive.machines` reads it."""
     config = machine.ssh_config
     return {**asdict(machine), "ssh_config": None if config is None else str(config.absolute())}
+
+
+def _no_campaign(path: Path) -> str:
+    """Return what to do about a folder without a campaign."""
+    inside = sorted(file.parent.name for file in path.glob("*/campaign.json"))
+    if inside:
+        more = ", …" if len(inside) > 3 else ""
+        return f"holds no campaign itself; name one of its folders: {', '.join(inside[:3])}{more}"
+    return (
+        "holds no campaign (no campaign.json); name the folder that `netlimits run` wrote, or read "
+        "the output of other tools with `netlimits import`"
+    )
 
 
 def _fill(

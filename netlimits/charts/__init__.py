@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from netlimits.charts._formats import FORMATS
+from netlimits.charts._formats import FORMATS, check_format
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,6 +196,7 @@ __all__ = [
     "Chart",
     "ChartKind",
     "Source",
+    "check_format",
     "goodput",
     "save",
 ]

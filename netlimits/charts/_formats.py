@@ -1,4 +1,16 @@
 """The file formats of figures, in a module that does not import matplotlib."""
 
+from pathlib import Path
+
+from netlimits.errors import DataError
+
 FORMATS = ("png", "svg", "pdf")
 """Suffixes of the files that a figure can be written to."""
+
+
+def check_format(path: Path) -> str:
+    """Return the format that a file's suffix names. Raises DataError if it is not in FORMATS."""
+    name = path.suffix.lower().lstrip(".")
+    if name not in FORMATS:
+        raise DataError(f"{path}: unknown chart format; end the name in .{', .'.join(FORMATS)}")
+    return name

@@ -15,8 +15,8 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from netlimits.charts._formats import FORMATS
-from netlimits.errors import DataError, InputError
+from netlimits.charts._formats import check_format
+from netlimits.errors import InputError
 
 STYLE: dict[Any, Any] = {
     "text.parse_math": False,  # a factor's value may contain a $
@@ -119,9 +119,7 @@ def save(figure: Figure, path: Path | str) -> Path:
         InputError: The file cannot be written.
     """
     path = Path(path)
-    kind = path.suffix.lower().lstrip(".")
-    if kind not in FORMATS:
-        raise DataError(f"{path}: unknown chart format; end the name in .{', .'.join(FORMATS)}")
+    kind = check_format(path)
     try:
         if kind == "svg":
             path.write_text(svg(figure), encoding="utf-8")

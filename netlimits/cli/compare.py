@@ -137,6 +137,9 @@ def compare(
       netlimits compare results/duet --report duet.html
       netlimits compare before.csv after.csv --metric 'Mbit/s down=throughput' --factor size
     """
+    for path in after:
+        if path.resolve() == before.resolve():
+            echo(f"warning: {path} is compared with itself", err=True)
     of = reading.metrics_to_show(of)
     last = after[-1] if after else before
     if page:

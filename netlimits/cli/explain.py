@@ -114,8 +114,7 @@ def explain(
         echo_json(rows)
     else:
         derived = source.campaign.experiment.derived if source.campaign else ()
-        kernels = dict.fromkeys(map(known.one_kernel, verdicts["known_figures"]))
-        for line in filter(None, kernels):
+        if line := known.one_kernel(verdicts["known_figures"]):
             echo("\n".join([*_wrapped(line, 0), ""]))
         for _, row in verdicts.iterrows():
             echo("\n".join(_lines(row, derived)))

@@ -9,10 +9,28 @@ from typing import Any
 
 import click
 
-from netlimits.analysis.goodput import Bound, Limit, bound, curve, limit
+from netlimits.analysis.goodput import (
+    MTU_RANGE,
+    Bound,
+    Limit,
+    bits_per_second,
+    bound,
+    curve,
+    limit,
+)
+from netlimits.charts import check_format
 from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import JSON
-from netlimits.errors import InputError
+from netlimits.errors import DataError, InputError
+
+
+def _checked_rate(_: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    try:
+        if text is not None:
+            bits_per_second(text)
+    except DataError as error:
+        raise InputError(f"{option.opts[0]}: {error}") from None
+    return text
 
 
 @click.command()
@@ -20,12 +38,13 @@ from netlimits.errors import InputError
     "--link",
     default="1G",
     show_default=True,
+    callback=_checked_rate,
     help="Bit rate of the link, such as 2.5G, or a number of bit/s.",
 )
 @click.option(
     "--mtu",
     "mtus",
-    type=int,
+    type=click.IntRange(*MTU_RANGE),
     multiple=True,
     default=(1500,),
     show_default=True,
@@ -54,7 +73,10 @@ from netlimits.errors import InputError
     "--data", type=int, metavar="BYTES", help="Data in each packet; default: full packets."
 )
 @click.option(
-    "--egress-cap", metavar="RATE", help="The machine's egress cap, as a rate of user data."
+    "--egress-cap",
+    metavar="RATE",
+    callback=_checked_rate,
+    help="The machine's egress cap, as a rate of user data.",
 )
 @JSON
 @click.option(
@@ -86,6 +108,8 @@ def goodput(
       netlimits goodput --link 100G --mtu 8896 --timestamps --egress-cap 50G --json
       netlimits goodput --link 100G --timestamps --stack vlan,geneve+8 --chart mtu.svg
     """
+    if chart:
+        check_format(chart)
     names = [name for entry in stack for name in entry.split(",") if name.strip()]
     if link.strip().isdigit() and int(link) < 1000:
         raise InputError(f"--link {link} is {link} bit/s; for {link} Gbit/s write {link}G")

@@ -133,9 +133,9 @@ def _lines(name: str, table: pd.DataFrame, form: str) -> Iterator[str]:
     configurations = len(table[keys].drop_duplicates()) if keys else 1
     several = "" if configurations == 1 else f" of {configurations} configurations"
     total = f"{len(changed)} change{'s' * (len(changed) != 1)}" if len(changed) else "no change"
-    yield f"{metric(name).label}{several} over {count} campaigns{span}: {total}"
     if count < ENOUGH:
-        yield f"too few campaigns to find a change: at least {ENOUGH} are needed"
+        total = f"too few to find a change, which takes at least {ENOUGH}"
+    yield f"{metric(name).label}{several} over {count} campaigns{span}: {total}"
     if changed.empty:
         return
     before = table["level"].shift(1)

@@ -113,7 +113,8 @@ def import_(
     for _, reason in report.refused:
         echo(f"netlimits: left out: {reason}", err=True)
     absent = any(not os.path.lexists(path) for path in files)
-    incomplete = InputError.exit_status if absent else 1
+    mistaken = absent or not (report.files or report.refused)
+    incomplete = InputError.exit_status if mistaken else 1
     if not report.files:
         left = f"{counted(len(report.refused), 'file')} left out"
         why = left if report.refused else "there are no files in the folders; name others"

@@ -235,7 +235,10 @@ def shell(name: str, user: str, host: str, command: Sequence[str]) -> None:
       netlimits lab shell receiver ip -s link show data0
       netlimits lab shell --as engineer sender 'id; sudo -n true'
     """
-    command = command[1:] if command[:1] == ("--",) else command
+    if command[:1] == ("--",):
+        command = command[1:]
+    elif command and command[0].startswith("-"):
+        raise InputError(f"{command[0]}: options of `lab shell` stand before the host {host}")
     need_root("logging in to a lab")
     chosen_lab = _choose(name, host)
     words = command if len(command) == 1 else [shlex.join(command)] if command else []
@@ -246,7 +249,7 @@ def shell(name: str, user: str, host: str, command: Sequence[str]) -> None:
 def _choose(name: str, host: str) -> labs.Lab:
     chosen_lab = labs.find(name)
     if chosen_lab is None:
-        raise LabError(
+        raise InputError(
             f"there is no lab called {name}; build it with `netlimits lab up --name {name}`"
         )
     if host and host not in chosen_lab.hosts:

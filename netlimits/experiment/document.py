@@ -24,6 +24,8 @@ NODE_LIMIT = 100_000
 """Maximum number of values with all aliases expanded (protects against a billion-laughs file)."""
 DEPTH_LIMIT = 40
 
+EMPTY = "is empty; write at least one key"
+
 KeyPath = tuple[str | int, ...]
 Data = Any
 """A value of YAML's core schema: dict with text keys, list, str, int, float, bool, None."""
@@ -74,7 +76,7 @@ def load(path: Path | str, *, repeated: bool = False) -> Document:
         if path.is_dir():
             raise DocumentError("is a directory, not a YAML file", path=path)
         if path.is_file() and not path.stat().st_size:  # a read of /proc/kmsg (size 0) blocks
-            raise DocumentError("is empty", path=path, line=1)
+            raise DocumentError(EMPTY, path=path, line=1)
         # opening a named pipe must not wait for a writer; the pipe of <(…) already has a writer
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         os.set_blocking(number, True)
@@ -103,7 +105,7 @@ def parse(text: str, path: Path | str, *, repeated: bool = False) -> Document:
     if not repeated:
         raise_all(builder.repeated)
     if root is None or root.value is None:
-        raise DocumentError("is empty", path=path, line=1)
+        raise DocumentError(EMPTY, path=path, line=1)
     lines: dict[KeyPath, int] = {(): root.line}
     replaced = tuple(_plain(node, (), {}) for node in builder.replaced)
     return Document(path, text, _plain(root, (), lines), lines, tuple(builder.repeated), replaced)

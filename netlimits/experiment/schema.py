@@ -32,7 +32,10 @@ _LISTS: Mapping[str, Any] = {
     "propertyNames": {"pattern": NAME},
     "additionalProperties": {"type": "array", "minItems": 1, "items": _SCALAR},
 }
-_EXPRESSION = {"type": ["string", "number", "boolean"]}
+_EXPRESSION = {
+    "type": ["string", "number", "boolean"],
+    "examples": ['tso == "off" and send_size < 1024'],
+}
 
 
 IF_MISSING = "if_missing"

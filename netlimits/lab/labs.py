@@ -74,7 +74,7 @@ def up(
     with locked(name):
         existing = find(name)
         if existing and _healthy(existing):
-            raise LabError(
+            raise InputError(
                 f"lab {name} is already up: {existing.hosts_file}; use it, or remove it first with "
                 f"`netlimits lab down --name {name}`"
             )
@@ -136,7 +136,7 @@ def hosts_file(name: str | None = None) -> Path | None:
 
 
 def status(name: str) -> tuple[HostState, ...]:
-    """Return the current state of every host of a lab. Raises LabError."""
+    """Return the current state of every host of a lab. Raises InputError, LabError."""
     lab = _standing(name)
     return tuple(
         HostState(
@@ -184,7 +184,7 @@ def _standing(name: str) -> Lab:
     if lab is None:
         if name in names():
             raise LabError(f"lab {name} is damaged; remove it: `netlimits lab down --name {name}`")
-        raise LabError(
+        raise InputError(
             f"there is no lab called {name}; build it with `netlimits lab up --name {name}`"
         )
     if not _finished(lab):

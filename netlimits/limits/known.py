@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from netlimits.limits import places
@@ -101,16 +101,27 @@ def sentence(known: Mapping[str, float], runs: int = 1) -> str:
     return f"Known{of}: {'; '.join(parts)}." if parts else ""
 
 
-def one_kernel(known: Mapping[str, float]) -> str:
-    """Return a sentence on the load of the kernel that both ends share; "" if they do not."""
-    if "one_kernel_cpu_pct" not in known:
+def one_kernel(configurations: Iterable[Mapping[str, float]]) -> str:
+    """Return a sentence on the load of the kernel that both ends share; "" if they do not.
+
+    Args:
+        configurations: The known figures of each configuration.
+    """
+    shared = [known for known in configurations if "one_kernel_cpu_pct" in known]
+    if not shared:
         return ""
-    others = known.get("others_cpu_pct")
-    others_text = "" if others is None else f", other programs {others:.0f} % of one"
+    others = [known["others_cpu_pct"] for known in shared if "others_cpu_pct" in known]
+    others_text = f", other programs {_span(others)} % of one" if others else ""
     return (
         "Both ends run on one kernel: their CPU figures are of the same CPUs, which were "
-        f"{known['one_kernel_cpu_pct']:.0f} % busy{others_text}."
+        f"{_span([known['one_kernel_cpu_pct'] for known in shared])} % busy{others_text}."
     )
+
+
+def _span(values: Collection[float]) -> str:
+    """Return "12" for values that round to one number, otherwise "12 to 80"."""
+    ends = dict.fromkeys(f"{value:.0f}" for value in (min(values), max(values)))
+    return " to ".join(ends)
 
 
 def _rate(known: Mapping[str, float]) -> Iterator[str]:

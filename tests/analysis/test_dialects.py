@@ -81,11 +81,14 @@ def test_a_line_with_too_many_fields_is_named(reader, path: str, tmp_path: Path)
         reader(tmp_path / path)
     assert str(error.value).endswith(
         f"{path}: not readable as a table: line 3 has 4 fields and the lines above it 2; correct "
-        "the line, or say how to read the file, such as sep=';' or skiprows=3"
+        "the line, or say how to read the file, such as --csv 'sep=;' or --csv skiprows=3"
     )
     (tmp_path / path).write_text("size,rate\n1,2,3,4\n1,2,3,4\n")
-    with pytest.raises(DataError, match="has more fields than the first; correct the line"):
-        dialects.read(tmp_path / path)
+    with pytest.raises(DataError, match="line 2 has 4 fields and the header 2; correct the line"):
+        reader(tmp_path / path)
+    (tmp_path / path).write_text('size,rate\n1,"2\n3,4\n')
+    with pytest.raises(DataError, match="line 2 opens a quote that nothing closes"):
+        reader(tmp_path / path)
 
 
 @pytest.mark.parametrize("options", [{"skiprows": 2}, {"comment": "#"}, {"header": 2}])

@@ -325,7 +325,9 @@ def test_raw_output_without_a_host_is_one_line(out):
     path = out / "raw" / "000001-1.jsonl"
     path.write_text(path.read_text().replace('"host"', '"hast"', 1))
     done = CliRunner().invoke(group, ["parse", str(out)])
-    assert str(done.exception).endswith("raw/000001-1.jsonl: cannot be read: it is damaged")
+    assert str(done.exception).endswith(
+        "raw/000001-1.jsonl: cannot be read: it is damaged; restore it from a copy"
+    )
 
 
 @pytest.mark.long

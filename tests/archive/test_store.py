@@ -118,8 +118,10 @@ def test_two_processes_cannot_hold_one_journal(archive):
 
 
 def test_a_folder_that_is_no_campaign_or_of_another_version_is_refused(archive, tmp_path):
-    with pytest.raises(ArchiveError, match="holds no campaign"):
+    with pytest.raises(ArchiveError, match=f"holds no campaign itself.*: {archive.path.name}$"):
         Archive.open(tmp_path)
+    with pytest.raises(ArchiveError, match=r"holds no campaign .*`netlimits run`"):
+        Archive.open(archive.path / "raw")
     with pytest.raises(ArchiveError, match="not empty"):
         Archive.create(archive.path, META, "", {}, no_plan)
     path = archive.path / "campaign.json"

@@ -21,7 +21,7 @@ def test_the_reader_s_own_settings_are_put_back_even_after_an_error() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("form", _style.FORMATS)
+@pytest.mark.parametrize("form", charts.FORMATS)
 def test_the_same_frame_makes_the_same_file_also_where_matplotlib_draws_it_twice(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

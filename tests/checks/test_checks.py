@@ -619,3 +619,25 @@ def test_a_node_that_no_program_can_be_bound_to_is_refused(numa, why):
     problems = "".join(str(finding) for finding in survey.tools.refused(site(text, numa=numa)))
     assert why in problems
     assert bool(why) == bool(problems)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (
+            {"netperf": {"test": "TCP_STREAM", "cpu_bind": "0,77"}},
+            "receiver has no CPU 77; it has 0-7",
+        ),
+        ({"netperf": {"test": "TCP_STREAM", "cpu_bind": 77}}, "sender has no CPU 77; it has 0-7"),
+        ({"iperf3": {"cpus": "6-9"}}, "sender has no CPU 8-9; it has 0-7"),
+        ({"iperf3": {"server_cpus": "0-77"}}, "receiver has no CPU 8-77; it has 0-7"),
+        ({"iperf3": {"cpus": "0-7", "server_cpus": 7}}, ""),
+    ],
+)
+def test_a_cpu_that_a_host_lacks_is_refused(options, why):
+    text = json.dumps({"experiment": "x", "measure": options})
+    at = site(text, numa={"0": "0-3", "1": "4-7", "nic": "0"})
+    at = replace(at, features=dict.fromkeys(options, survey.tools.ANY_BUILD))
+    problems = "".join(str(finding) for finding in survey.tools.refused(at))
+    assert why in problems
+    assert bool(why) == bool(problems)

@@ -53,7 +53,7 @@ def test_the_cap_that_is_out_of_reach_is_not_what_binds() -> None:
 
 
 def test_wrong_input_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="not a bit rate"):
+    with pytest.raises(InputError, match=r"--link: .*not a bit rate"):
         call("--link", "fast")
     with pytest.raises(DataError, match=r"\.png, \.svg, \.pdf"):
         call("--chart", tmp_path / "a.gif")

@@ -89,7 +89,7 @@ def test_folders_are_put_in_order_of_time(tmp_path: Path, capsys):
     assert code == 0
     names = [row["campaign"] for row in json.loads(out)]
     assert list(dict.fromkeys(names)) == ["day-1", "day-2", "day-3"]
-    assert "too few campaigns" in call(capsys, *folders)[1]
+    assert "too few to find a change" in call(capsys, *folders)[1]
 
 
 def test_one_campaign_is_no_history(tmp_path: Path, capsys):

@@ -199,7 +199,7 @@ def test_a_folder_without_files_is_said_to_have_none(
 ):
     (tmp_path / "empty").mkdir()
     code, _, err = call(capsys, "import", tmp_path / "empty", "--out", tmp_path / "o")
-    assert code == 1
+    assert code == 2
     assert (
         err == "netlimits: nothing was imported: there are no files in the folders; name others\n"
     )

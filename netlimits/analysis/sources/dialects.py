@@ -8,7 +8,6 @@ import gzip
 import io
 import lzma
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,18 +56,8 @@ def read(path: Path | str, options: Mapping[str, Any] | None = None) -> pd.DataF
 
 
 def _parsed(path: Path, options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the table. Raises ValueError if a row has more fields than the header."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        try:
-            with _opened(path) as file:
-                frame: pd.DataFrame = pd.read_csv(file, **{"index_col": False, **options})
-        except pd.errors.ParserWarning:
-            raise ValueError(
-                "a line has more fields than the first; correct the line, or say how to read the "
-                "file, such as sep=';' or skiprows=3"
-            ) from None
-    return frame
+    with _opened(path) as file:
+        return run_files.parsed(file, options)
 
 
 @contextmanager

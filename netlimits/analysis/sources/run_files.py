@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import re
 import stat
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pandas as pd
 
@@ -18,7 +22,10 @@ FILE_LIMIT = 2 * 2**30
 TEXT_LIMIT = 10_000
 """Maximum length in characters of a column's name, or of a text in a column."""
 
+HOW = "say how to read the file, such as --csv 'sep=;' or --csv skiprows=3"
+
 _RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+_UNCLOSED = re.compile(r"EOF inside string starting at row (\d+)")
 
 
 def load(path: Path | str) -> pd.DataFrame:
@@ -29,7 +36,8 @@ def load(path: Path | str) -> pd.DataFrame:
         if path.suffix.lower() in (".parquet", ".pq"):
             return _with_numbers(checked(pd.read_parquet(path), path), path)
         if path.suffix.lower() in (".csv", ".txt"):
-            frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+            with path.open("rb") as file:
+                frame = parsed(file, {"keep_default_na": False, "na_values": [""]})
             return _with_numbers(checked(spreadsheets.from_csv(frame), path), path)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         # a corrupted Parquet file raises any of these
@@ -41,14 +49,49 @@ def load(path: Path | str) -> pd.DataFrame:
 
 
 def problem(error: Exception) -> str:
-    """Return an error's message, rephrased if it is pandas' about a row with too many fields."""
+    """Return an error's message, rephrased if it is pandas' about a damaged line."""
     message = one_line(error)
-    if not (match := _RAGGED.search(message)):
-        return message
-    return (
-        f"line {match[2]} has {match[3]} fields and the lines above it {match[1]}; correct the "
-        "line, or say how to read the file, such as sep=';' or skiprows=3"
-    )
+    if isinstance(error, UnicodeDecodeError):
+        return "is not UTF-8 text; save it as UTF-8, or name its encoding: --csv encoding=cp1252"
+    if match := _UNCLOSED.search(message):
+        return f"line {int(match[1]) + 1} opens a quote that nothing closes; correct the line"
+    if match := _RAGGED.search(message):
+        return (
+            f"line {match[2]} has {match[3]} fields and the lines above it {match[1]}; correct the "
+            f"line, or {HOW}"
+        )
+    return message
+
+
+def parsed(file: IO[bytes], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table that `pandas.read_csv` reads with these options.
+
+    Raises ValueError if a line has more fields than the header; pandas would shift them silently.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            frame: pd.DataFrame = pd.read_csv(file, **{"index_col": False, **options})
+        except pd.errors.ParserWarning:
+            raise ValueError(_too_many_fields(file, options)) from None
+    return frame
+
+
+def _too_many_fields(file: IO[bytes], options: Mapping[str, Any]) -> str:
+    """Return what is wrong with the first line that has more fields than the header."""
+    separator = str(options.get("sep", ","))
+    if len(separator) == 1 and not {"skiprows", "header", "comment"} & options.keys():
+        file.seek(0)
+        text = codecs.getreader(options.get("encoding", "utf-8"))(file, "replace")
+        rows = csv.reader(text, delimiter=separator)
+        width = len(next(rows, []))
+        for row in rows:
+            if len(row) > width:
+                return (
+                    f"line {rows.line_num} has {len(row)} fields and the header {width}; correct "
+                    f"the line, or {HOW}"
+                )
+    return f"a line has more fields than the header; correct the line, or {HOW}"
 
 
 def check_file(path: Path) -> None:

@@ -24,11 +24,12 @@ LOOK = Command(("sh", "-c", _LOOK), deadline=10)
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The network of a host: addresses with their interfaces, and the links' speeds in Mbit/s.
+    """A host's interfaces, its addresses with their interface, and the links' speeds in Mbit/s.
 
     `login` is the host's address that the login connected to. `stack` identifies the network stack.
     """
 
+    interfaces: tuple[str, ...]
     addresses: Mapping[str, str]
     speeds: Mapping[str, int]
     login: str
@@ -46,13 +47,11 @@ def network(completed: Completed) -> Network:
     words = [line.split() for line in rest.splitlines()]
     named = {first: others for first, *others in filter(None, words) if first != "speed"}
     login = named.get("login", [])
+    speeds = {line[1].split("/")[4]: line[2:] for line in words if line[:1] == ["speed"]}
     return Network(
+        tuple(speeds),
         {a.local: d.ifname for d in devices for a in d.addr_info if a.scope == "global"},
-        {
-            path.split("/")[4]: int(*speed)
-            for kind, path, *speed in (w for w in words if len(w) == 3)
-            if kind == "speed" and speed[0].isdigit()
-        },
+        {name: int(*speed) for name, speed in speeds.items() if "".join(speed).isdigit()},
         login[2] if len(login) == 4 else "",
         " ".join(named.get("stack", [])),
     )
@@ -74,13 +73,18 @@ def placed(
     known = networks[receiver].addresses
     addresses = [given] if given else [a for a, name in known.items() if at in (None, name)]
     wanted = interface or machines[sender].interface or ""
+    if wanted and wanted not in networks[sender].interfaces:
+        listed = ", ".join(networks[sender].interfaces)
+        raise HostError(f"there is no interface {wanted}; it has {listed}", host=sender)
     chosen = _best(hosts[sender], networks[sender], addresses, wanted, networks[receiver].login)
     if chosen is None:
         over = f" over {wanted}" if wanted else ""
-        listed = ", ".join(addresses) or "none"
+        listed = ", ".join(known) or "none"
+        to = given or f"an address of {machines[receiver].ssh or receiver}"
         raise HostError(
-            f"no route{over} from {machines[sender].ssh or sender} to an address of "
-            f"{machines[receiver].ssh or receiver} (it has {listed}); name one with --address",
+            f"no route{over} from {machines[sender].ssh or sender} to {to}; "
+            f"{machines[receiver].ssh or receiver} has {listed}: name a reachable one with "
+            "--address",
             host=sender,
         )
     address, route = chosen

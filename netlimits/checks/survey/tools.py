@@ -15,6 +15,7 @@ from netlimits.hosts.threads import at_once
 from netlimits.metrics import selectors
 from netlimits.model import Command, Experiment, Setup
 from netlimits.tools import Features, at_path, tool
+from netlimits.units import cpus
 
 NAME = "tools"
 PROBE = 10.0
@@ -148,7 +149,7 @@ def _refusals(site: Site, requirement: Setup) -> Iterator[DocumentError]:
         if not key.startswith(f"{block}."):
             key, problem = block, str(error)
         yield where.error(problem, *key.split("."))
-    for option, problem in _nodes(site, options):
+    for option, problem in (*_nodes(site, options), *_cpus(site, options)):
         yield where.error(problem, "measure", requirement.tool, option)
     if "data_port" in options and requirement.around.streams > 1:
         yield where.error(
@@ -174,6 +175,30 @@ def _nodes(site: Site, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield option, f"{role} has no numactl; install it, or leave the option out"
             elif nodes and str(options[option]) not in nodes:
                 yield option, f"{role} has no NUMA node {options[option]}: {', '.join(nodes)}"
+
+
+def _cpus(site: Site, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (option, why) for each list of CPUs of which a host has not all."""
+    for option, end, listed in _bindings(options):
+        for role in site.experiment.ends[end] if listed else ():
+            nodes = site.fact(role, "numa") or {}
+            parts = [cpus.members(nodes[name]) for name in nodes if name.isdigit()]
+            had = frozenset[int]().union(*parts)
+            try:
+                absent = cpus.members(listed) - had if had else ()
+            except ValueError:  # a descending range, which the option's own check reports
+                continue
+            if absent:
+                lacked, present = cpus.formatted(frozenset(absent)), cpus.formatted(had)
+                yield option, f"{role} has no CPU {lacked}; it has {present}"
+
+
+def _bindings(options: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield (option, end, CPUs) for each option that binds the program of an end to CPUs."""
+    for option, end in (("cpus", "local"), ("server_cpus", "remote")):
+        yield option, end, str(options.get(option, ""))
+    own, comma, other = str(options.get("cpu_bind", "")).partition(",")
+    yield from (("cpu_bind", "local", own), ("cpu_bind", "remote", other if comma else own))
 
 
 def _under_load(site: Site, requirement: Setup) -> str:

@@ -49,6 +49,7 @@ def go_on(
     conduct: Conduct,
 ) -> None:
     campaign.check_plan()
+    campaign.archive.check_journal()
     conduct.check(campaign.experiment)
     bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:

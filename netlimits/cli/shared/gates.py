@@ -7,14 +7,15 @@ gate:
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from netlimits.cli.shared.options import share
-from netlimits.errors import DataError, InputError, escaped, raise_all
+from netlimits.errors import DocumentError, InputError, escaped, raise_all
 from netlimits.experiment import document
 from netlimits.experiment.violations import faults
 from netlimits.metrics import metric
@@ -57,26 +58,27 @@ class Judged:
 class Condition:
     of: str
     threshold: float
-    where: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, Any]
+    error: Callable[[str, str], DocumentError]
+    """Makes an error from a problem and the factor of `where` that has it."""
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows that match `where`. Raises DataError for an unknown factor or value."""
+        """Return the rows that match. Raises DocumentError for an unknown factor or value."""
         from netlimits.analysis import wording
 
         factors = table.attrs["factors"]
-        for factor, value in self.where.items():
-            if factor not in factors and f"{factor}_" in factors:
-                factor += "_"  # the comparison renames a factor called like one of its columns
+        for name, value in self.where.items():
+            # the comparison renames a factor that is called like one of its columns
+            factor = f"{name}_" if name not in factors and f"{name}_" in factors else name
             if factor not in factors:
                 names = ", ".join(factors) or "none"
-                raise DataError(f"gate: {factor} is no factor of both sides; there are {names}")
+                raise self.error(f"is no factor of both sides; there are {names}", name)
             written = "" if wording.is_missing(value) else wording.text(value)
             rows = table[table[factor] == written]
             if rows.empty:
                 known = ", ".join(table[factor].unique())
-                raise DataError(
-                    f"gate: {self.of}: no configuration of both sides has {factor} {written}; "
-                    f"there are {known}"
+                raise self.error(
+                    f"no configuration of both sides has {written}; there are {known}", name
                 )
             table = rows
         return table
@@ -129,9 +131,14 @@ def conditions(path: Path) -> list[Condition]:
                     errors.append(written.error(str(error), "gate", number, option))
         if not errors:
             threshold = share(entry.get("threshold", THRESHOLD))
-            listed.append(Condition(entry["of"], threshold, entry.get("where", {})))
+            at = partial(_error, written, number)
+            listed.append(Condition(entry["of"], threshold, entry.get("where", {}), at))
     raise_all(errors)
     return listed
+
+
+def _error(file: document.Document, number: int, problem: str, factor: str) -> DocumentError:
+    return file.error(problem, "gate", number, "where", factor)
 
 
 def _entries(data: Any) -> list[Mapping[str, Any]]:

@@ -110,12 +110,21 @@ PATIENCE = click.option(
 )
 
 
-QUIET = click.option(
-    "-q", "--quiet", "verbosity", flag_value="quiet", help="Show no progress, only failed runs."
-)
-VERBOSE = click.option(
-    "-v", "--verbose", "verbosity", flag_value="verbose", help="Show every run with all figures."
-)
+def _verbosity(letter: str, word: str, about: str) -> Callable[[Any], Any]:
+    """Return an option that sets `verbosity` to its own name; only one of them may be given."""
+
+    def only_one(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+        if given and ctx.params.get("verbosity"):
+            raise InputError("use either --quiet or --verbose")
+        ctx.params["verbosity"] = word if given else ctx.params.get("verbosity")
+
+    return click.option(
+        letter, f"--{word}", is_flag=True, expose_value=False, help=about, callback=only_one
+    )
+
+
+QUIET = _verbosity("-q", "quiet", "Show no progress, only failed runs.")
+VERBOSE = _verbosity("-v", "verbose", "Show every run with all figures.")
 
 
 def pairs(overrides: Sequence[str], option: str = "--set") -> list[tuple[str, str]]:

@@ -43,7 +43,8 @@ def entries(
             )
         for place, factor, written in _comparisons(entry):
             if factor not in (*names.known, SIDE):
-                names.no_factor(factor, names.known, *key, *place)
+                if len(place) > 1:  # otherwise `rows` names it, and has its error already
+                    names.no_factor(factor, names.known, *key, *place)
             elif factor in factors and not (factor in overridden and len(place) > 1):
                 values = [templates.written(value) for value in factors[factor]]
                 for problem in _faults(factor, values, written):

@@ -282,6 +282,7 @@ class Reader:
                 self.names.fault(
                     f"has {len(tools)} tools; choose by a factor: tool: [{', '.join(tools)}]",
                     "measure",
+                    [*tools][-1],
                 )
             return tools
         rows = [
