@@ -85,10 +85,10 @@ class ScriptedHost:
         return ()
 
     def cut_short(self) -> None:
-        """Do nothing: every command is over at once."""
+        """Do nothing, since every command is over at once."""
 
     def abandon(self) -> None:
-        """Do nothing: no call waits."""
+        """Do nothing, since no call waits."""
 
     def close(self) -> None:
         """Stop the servers and refuse every later command."""
