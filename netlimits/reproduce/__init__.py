@@ -1,4 +1,4 @@
-"""Reproduce the reports: each table and chart from the published data, each figure compared.
+"""Reproduce the reports: regenerate tables and charts from the published data, compare figures.
 
 from netlimits import reproduce
 reproduce.comparisons()               # printed and computed figures, and whether they agree
