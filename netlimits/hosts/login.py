@@ -23,7 +23,10 @@ from netlimits.model import Command, Completed
 
 
 class LoginHost:
-    """Implements `base.Host` and owns its Login: closes it, even if no shell can be opened."""
+    """A host that runs commands over a Login; implements `base.Host`.
+
+    It closes the Login, also if no first shell can be opened.
+    """
 
     def __init__(self, name: str, login: Login, patience: Patience | None = None) -> None:
         self.name = name

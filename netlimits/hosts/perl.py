@@ -49,8 +49,8 @@ _PROGRAM = resources.files(__package__).joinpath("perl.pl").read_text(encoding="
 def preamble(nonce: str) -> str:
     """Return the lines with which `sh` starts Perl; `sh` ends when Perl does.
 
-    `sh` waits for Perl instead of exec'ing it. Otherwise sshd would not report that Perl was
-    killed while a program started by Perl still holds the outputs.
+    `sh` starts Perl as a child, without `exec`. With `exec`, sshd would not report the end of a
+    killed Perl while a program that Perl started still holds the outputs.
     """
     perl = shlex.join(("perl", "-e", _PROGRAM, nonce[:16], nonce[16:]))
     return f"{SURROUNDINGS}{perl} $$ >&3 2>&4 3>&- 4>&-; exit\n"

@@ -146,7 +146,7 @@ def _listens(host: Host, ends: ServerAddress, tool: Program) -> bool:
 
 
 def listens(completed: Completed, address: str, port: int) -> bool:
-    """Return True if, by the output of ss, a server listens on `port` of `address` or of any."""
+    """Return True if the output of `ss` has a server on `port` of `address` or all addresses."""
     anywhere = {"*", "0.0.0.0", "[::]", "::"}  # noqa: S104 - names of the wildcard, not a bind
     for line in completed.stdout.splitlines():
         fields = line.split()

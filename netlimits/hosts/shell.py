@@ -124,7 +124,7 @@ def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
     text = b""
     source = b""
     if command.stdin:
-        # base64 keeps every byte: NULs, and no added newline at the end
+        # base64 preserves NULs, and adds no newline at the end
         end = nonce[::-1].encode()
         text = base64.encodebytes(encoded(command.stdin)) + end + b"\n"
         source = b"base64 -d <<'%s' | " % end
@@ -236,7 +236,10 @@ class Shell:
         return self._running.err.text if self._running else ""
 
     def moved_since(self, began: float) -> bool:
-        """Return True if the command has printed anything since `began` (time.monotonic)."""
+        """Return True if the command has read or printed anything since `began`.
+
+        `began` is a time on the clock time.monotonic.
+        """
         return self._running is not None and self._running.moved_at >= began
 
     def reached_end(self, wait: float) -> bool:
@@ -266,7 +269,7 @@ class Shell:
             stdout=talk.out.text,
             stderr=talk.err.text,
             seconds=round(seconds, 6),
-            # 0.9: the host's clock measures the deadline, but the controller's clock `seconds`
+            # 0.9, since the host's clock measures the deadline and our clock measures `seconds`
             timed_out=status in (124, 137) and seconds >= 0.9 * command.deadline,
             truncated=talk.out.truncated or talk.err.truncated,
         )

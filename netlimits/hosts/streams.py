@@ -50,7 +50,7 @@ class Stream(Protocol):
     """The standard streams of a program."""
 
     def exchange(self, data: memoryview, wait: float) -> Exchange:
-        """Send some of `data` and receive output; wait up to `wait` seconds for one of both."""
+        """Send some of `data` and receive output; wait up to `wait` seconds until either works."""
 
     def finish(self) -> None:
         """Close the program's standard input. Harmless when the program is gone."""
@@ -70,7 +70,7 @@ class Login(Protocol):
         """
 
     def lost(self) -> str:
-        """Return why no program can be started any more, or ""."""
+        """Return the reason why no more programs can be started, or ""."""
 
     def close(self) -> None:
         """Log out."""

@@ -1,4 +1,4 @@
-"""Reproduce the reports: regenerate tables and charts from the published data, compare figures.
+"""Reproduce the reports: regenerate their tables and charts, and compare their figures with ours.
 
 from netlimits import reproduce
 reproduce.comparisons()               # printed and computed figures, and whether they agree

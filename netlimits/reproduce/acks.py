@@ -187,7 +187,7 @@ def _trace_tables(name: str) -> Mapping[str, pd.DataFrame]:
 
 def _trace_charts(name: str) -> Mapping[str, Chart]:
     packets, segments, _ = _bursts(name)
-    about = published.traces()[name].partition(", ")[2]  # "receiver defers ACKs"
+    about = published.traces()[name].partition(", ")[2]  # such as "receiver defers ACKs"
     return {
         f"{name}-bursts": burst_chart(
             packets, first_transaction=TRACES[name], title=f"Bursts of a response: {about}"

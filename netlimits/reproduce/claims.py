@@ -243,7 +243,7 @@ def full_link(
 
 
 def _column(frame: pd.DataFrame, of: str) -> str:
-    """Return the name of a column, given the column or a metric."""
+    """Return `of` if it is the name of a column, else the column of the metric `of`."""
     return of if of in frame.columns else frames.column(frame, of).column
 
 

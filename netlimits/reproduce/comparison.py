@@ -128,7 +128,8 @@ def stated(
 def comparisons() -> list[Comparison]:
     """Return the comparisons of all reports; each report's items come before its other statements.
 
-    Raises DataError if a statement belongs to no report.
+    Raises:
+        DataError: A statement belongs to no report.
     """
     rows = list[Comparison]()
     statements = printed_figures()

@@ -46,7 +46,7 @@ def _mtus() -> Mapping[str, int]:
 
 
 def _header_figures() -> Mapping[str, ComputedFigure]:
-    """Return the bytes of data in the example's packets, and the sizes of its headers."""
+    """Return the bytes of data in the example's packets, and the sizes of their headers."""
     mtu = _mtus()
     bound = plain(mtu["standard"])
     sizes = bound.frame().set_index("header")["bytes"]
@@ -108,7 +108,7 @@ def _cap_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _cap_checks() -> list[Agreement]:
-    """Compare the limits that bind with the report's words."""
+    """Check that the limit that applies (link or egress cap) is the limit that the report names."""
     statements = (
         ("32", 1500, "egress cap", "room for the headers beside 50 Gbit/s of data"),
         ("80", 1500, "link", "no room for 100 Gbit/s of data and its headers"),
@@ -123,7 +123,7 @@ def _cap_checks() -> list[Agreement]:
 
 
 def _measured() -> list[Agreement]:
-    """Compare the throughput that the report states without data with the computed bounds."""
+    """Compare the computed bounds with the throughput that the report states without data."""
     figures = {name: printed for name, (_, printed) in printed_figures().items()}
     link, jumbo = plain(1500), plain(CLOUD_MTU)
     least = 100 * (1 - jumbo.ratio)

@@ -92,7 +92,8 @@ class Report:
     """A report with its items, and the statements that need special treatment.
 
     `no_data` maps a statement to (item whose experiment measures it, why it is not computed).
-    `slips` maps a statement to its known error, and `ranges` has the ends of printed ranges.
+    `slips` maps a statement to its known error. `ranges` has the statements that are the ends of
+    printed ranges.
     """
 
     name: str

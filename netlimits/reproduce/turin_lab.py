@@ -85,9 +85,9 @@ def saturation(runs: pd.DataFrame) -> float:
 
 
 def spread(frame: pd.DataFrame) -> Sample:
-    """Compare the variation of goodput: in each block, nttcp's divided by iperf3's.
+    """Return the sample of a ratio: the variation of nttcp's goodput, divided by iperf3's.
 
-    Variation is the mean absolute deviation from the tool's median at each send size.
+    The variation is the mean absolute deviation from the tool's median at each send size.
     """
     runs = frames.usable(frame)
     rates = runs["throughput_mbps"]

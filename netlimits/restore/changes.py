@@ -2,7 +2,7 @@
 
 `Changes` is the only class that changes settings. It records the original state before the first
 write, reads the state back after every write, and restores all settings in reverse order. To save a
-round trip, each change starts from the state that was read back after the change before it. If
+round trip, each change starts from the state that was read back after the previous change. If
 another user changed the setting in between, the next read-back shows this. Then `Changes` reads the
 setting again and repeats the change.
 """
@@ -33,11 +33,12 @@ from netlimits.settings import setting as setting_of
 class Changes:
     """The changes made on hosts, and how to undo them.
 
-    `originals` were recorded by an earlier process. Some of them are not restored:
+    An earlier process recorded `originals`. Not all of them are restored:
 
     - If `states.fault` finds a fault in an original, it is not restored.
     - If the originals are not `ours`, only the parts that an experiment may set are restored.
-    - If they are not `ours`, or come from notes (`noted`), `notes.impossible` checks them too.
+    - If they are not `ours`, or come from notes (`noted`), an original is not restored if
+      `notes.impossible` reports a difference.
 
     Only the thread of a host's present run may use the state of the host's settings. `changed` and
     `restore` may be used only while no run is in progress.
@@ -69,7 +70,7 @@ class Changes:
         return tuple(self._originals.values())
 
     def look(self, role: str, interface: str, name: str, wanted: Any) -> None:
-        """Read and keep a setting's state, before another setting changes it as a side effect."""
+        """Read and keep the state of a setting, which another setting is about to change too."""
         place = (role, interface, name)
         if place not in self._originals and place not in self._seen:
             self._seen[place] = current(self._host(role), name, interface, wanted)
@@ -210,7 +211,7 @@ class Changes:
             self._durable[original.place] = frozenset(original.state)
 
     def restore(self) -> None:
-        """Restore and verify all changes, the last change first; then retry those that failed.
+        """Restore and verify all changes, the last change first; then retry the failed restores.
 
         Raises RestoreError, with the commands to type, if a setting is not restored. Raises
         ArchiveError if all settings are restored, but the journal could not record it.

@@ -69,7 +69,7 @@ class ComparisonResult:
     """The result for all hosts.
 
     `ours` has the remaining differences that the campaign caused, by role. `others` has lines to
-    report, mainly about differences that other users caused. `turn` locks both.
+    report, mainly about differences that other users caused. `turn` is the lock of both.
     """
 
     ours: dict[str, list[str]] = field(default_factory=dict)

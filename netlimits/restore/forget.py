@@ -60,9 +60,9 @@ def forget_journal(
 
 
 def forget_notes(hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]) -> None:
-    """Remove the notes on hosts, and free the hosts without a restore; `tell` gets the lines.
+    """Remove the notes on hosts, and free the hosts without a restore.
 
-    Raises HostError if a campaign is using a host.
+    `tell` gets a line for each note and claim. Raises HostError if a campaign is using a host.
     """
     left = {role: _left(role, host) for role, host in hosts.items()}
     claims = {role: [*snapshot(hosts.__getitem__, role).claimed()] for role in hosts}

@@ -44,7 +44,7 @@ KINDS: Mapping[str, Collection[str]] = {
     "gso": ("link",),
     "ingress": ("qdisc", "filter"),
 }
-"""Setting -> the kinds of leaf that it changes on the stack itself, that is, without a restart."""
+"""Setting -> the kinds of leaf that it changes on the stack, not counting effects of a restart."""
 
 _OF_OFFLOADS = re.compile(r"(gso|gro|tso)_\w+")
 """Attributes of a link that change with its offloads."""

@@ -84,8 +84,8 @@ class Tool(ABC):
         schema: JSON Schema of the options; `${…}` is allowed at every leaf.
         server_lasts: "campaign" if one server serves all runs, "run" if each run needs a new one.
         reuses_port: True if the server can bind its port while old connections are in TIME_WAIT.
-        separate_control: True if data uses a port other than the server's port, which then carries
-            only control messages. Packet traces leave out the server's port.
+        separate_control: True if data uses another port, so that the server's port carries only
+            control messages. Packet traces then leave out the server's port.
         counts_all: True if the tool's rate over one TCP connection covers all bytes that arrived.
         socket_pace: The tool's option to pace a flow at its socket, None if there is none.
         listens_on: The protocol of the server's port.

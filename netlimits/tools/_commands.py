@@ -1,4 +1,4 @@
-"""Build the command lines of a tool's server and client: CPUs, the start time and the deadline."""
+"""Build the commands of a tool's server and client: CPU binding, start time and deadline."""
 
 from __future__ import annotations
 

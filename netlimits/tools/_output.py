@@ -50,7 +50,7 @@ def invalid(problem: str) -> ToolFailure:
 def check_ended(
     completed: Completed, tool: str, seconds: float, cause: str = "is the data link down?"
 ) -> None:
-    """Raise ToolFailure for a client that hung, OutputError for one that printed too much."""
+    """Raise ToolFailure if the client hung, or OutputError if it printed too much."""
     if completed.timed_out:
         raise ToolFailure(
             f"{tool} of {seconds:g} s had not ended after {completed.command.deadline:g} s and "

@@ -21,13 +21,13 @@ from netlimits.tools import _commands, _options, _output
 from netlimits.tools._base import Features, Tool, Transfer, run_seconds
 
 INTERVAL, LENGTH = 0.01, 60
-"""Default seconds between packets, and default bytes per packet: just irtt's own fields."""
+"""Default seconds between packets, and default bytes per packet, which hold irtt's own fields."""
 
 INTERIM_SECONDS = 1.0
 """Default length of an interim result, in seconds."""
 
 WAIT = 4.0
-"""Seconds that irtt waits at the end if it got no answer. Else it waits 3 × the longest one."""
+"""Seconds that irtt waits at the end if no answer came; otherwise 3 × the longest round trip."""
 
 OPEN = 15.0
 """Seconds after which irtt gives up if no server answers (1 + 2 + 4 + 8)."""
@@ -129,7 +129,7 @@ class Irtt(Tool):
 
 @dataclass(frozen=True, slots=True)
 class _RoundTrip:
-    """A packet: the epoch seconds when it was sent, and its delays in µs, None if it was lost."""
+    """A packet: the time when it was sent (epoch seconds), and its delays in µs (None if lost)."""
 
     sent: float
     latency: float | None

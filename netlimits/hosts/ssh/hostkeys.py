@@ -1,4 +1,4 @@
-"""Check a host's key: an unknown one is an error with its fingerprint and the command to add it.
+"""Check a host's key; for an unknown key, raise an error with the command that adds the key.
 
 This module parses known_hosts itself, since paramiko's reader supports no wildcards and fails on
 `@cert-authority` and `@revoked`.
@@ -55,7 +55,10 @@ def changed(endpoint: Endpoint, error: paramiko.BadHostKeyException) -> ConnectE
 
 
 def load_known(client: paramiko.SSHClient, endpoint: Endpoint) -> None:
-    """Add the first key of each type that known_hosts has for the host to the client."""
+    """Add the host's keys in known_hosts to the client, but only the first key of each type.
+
+    Revoked keys are left out.
+    """
     host_keys = client.get_host_keys()
     revoked = set(_revoked(endpoint))
     for marker, key in _lines(endpoint):

@@ -216,7 +216,7 @@ def _identities(options: paramiko.SSHConfigDict) -> Iterator[Path]:
 
 
 def _environment(text: str) -> str:
-    """Replace each `${NAME}` by the environment variable. Raises KeyError."""
+    """Replace each `${NAME}` by the value of the environment variable. Raises KeyError."""
     return re.sub(r"\$\{(\w+)\}", lambda match: os.environ[match[1]], text)
 
 

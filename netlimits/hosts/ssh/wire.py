@@ -66,7 +66,7 @@ class Wire:
         self._sock.close()
 
     def _wake(self) -> None:
-        if isinstance(self._sock, socket.socket):  # a channel ends when its own socket ends
+        if isinstance(self._sock, socket.socket):  # a channel ends with its connection's socket
             with contextlib.suppress(OSError):
                 self._sock.shutdown(socket.SHUT_RDWR)
 

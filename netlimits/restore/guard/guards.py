@@ -97,10 +97,10 @@ class Guards:
         return self._renewed(self._places, seconds)
 
     def keep(self, seconds: float) -> tuple[str, ...]:
-        """Call `renew` for the hosts that need it, at the start of each run; return its result.
+        """Renew the hosts that need it, at the start of each run; return the same as `renew`.
 
-        A deadline that is much too late is replaced too, so that the guard of a dead controller
-        fires soon.
+        A deadline that is much too late is replaced by an earlier deadline. Otherwise, if the
+        controller dies, the guard would fire too late.
         """
         needed = _now() + seconds + self.patience
 

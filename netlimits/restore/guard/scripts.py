@@ -54,7 +54,7 @@ lock() {{
     {_UPTIME}
 }}
 """
-"""Define `lock`: wait for the lock, then set $up to the uptime, to which new deadlines add."""
+"""Define `lock`: wait for the lock, then set $up to the uptime, the basis of new deadlines."""
 
 _GUARD = r"""
 f=$d/$key
@@ -89,7 +89,7 @@ mine=$1 claim=$2
 _REFUSED = "ours || { lost; exit 0; }\n"
 _OURS = _IS_OURS + "lock\n" + _REFUSED
 _CLAIMED = FOLDER + _KEY_OF_CLAIM + HELD + _LOCK + _GUARD + "woken\n" + _OURS
-"""Take the lock, and exit unless our claim, with text $1, is at $2: the start of other scripts."""
+"""First part of other scripts: take the lock, and exit unless our claim (text $1) is at $2."""
 
 _AT_WORK = r"""
 working() {
@@ -123,7 +123,7 @@ exec "$@"
 """Run the command after $3 if the claim is ours, and keep the lock until the command ends.
 
 If $3 is `guarded`, a guard must also be running, and its deadline must be in the future. A guard
-needs the same lock to restore, so it restores this change even if its deadline passes right after.
+needs the same lock to restore. So it restores this change, even if its deadline passes meanwhile.
 """
 
 # A process that systemd starts belongs to no login session, so no logout ends it. It sees the
@@ -239,7 +239,7 @@ until held "${claim%.claim}.alive"; do
 done
 """
 )
-"""Wait until `HOLD` holds our claim; after 10 s, wait for the lock too, as `HOLD` may do."""
+"""Wait until `HOLD` holds our claim; after 10 s, also wait for the lock, which HOLD may need."""
 
 RENEW = (
     _CLAIMED

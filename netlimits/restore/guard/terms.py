@@ -16,8 +16,8 @@ OR_FORGET = ", or leave it as it is with `netlimits restore --hosts FILE --forge
 class Terms:
     """The conditions under which a host may be claimed.
 
-    `dead` allows to replace another campaign's claim if its connection is gone, and `living` even
-    if its connection is open. `noted` allows to claim a host with notes of another campaign.
+    `dead` allows replacing another campaign's claim if that campaign's connection is gone, and
+    `living` even if it is open. `noted` allows claiming a host with notes of another campaign.
     """
 
     dead: bool = False

@@ -30,7 +30,7 @@ _IN_USAGE = {
     option: f"--{option.replace('_', '-')}"
     for option in ("dscp", "fq_rate", "mptcp", "skip_rx_copy", "gsro", "cntl_ka")
 }
-"""Option -> its flag, which also names the feature; the usage text lists it if it is built in."""
+"""Option -> its flag and feature name; the usage text lists the flag if the feature is built in."""
 
 _NEEDS = {
     "congestion_control": "congestion",
@@ -161,7 +161,7 @@ class Iperf3(Tool):
             *_commands.flags(options, _FLAGS),
             *(flag for option, flag in _SWITCHES.items() if options.get(option)),
             # Only the server's output has the receiver's interim results, also of omitted seconds.
-            # If the server sends, only it has the congestion windows that reveal the MSS.
+            # If the server sends, only its output has the congestion windows, which show the MSS.
             "--get-server-output",
         )
         return _commands.client(argv, options, self.seconds(options))

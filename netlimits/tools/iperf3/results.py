@@ -1,7 +1,8 @@
 """Parse iperf3's JSON into the figures of a run, or the reason why the run is invalid.
 
 `tcp_mss` only echoes the requested value, so the MSS is read back from the congestion windows,
-which are multiples of it. Rates and interim results are the receiver's (`--get-server-output`).
+which are multiples of the MSS. Rates and interim results are those of the receiver
+(`--get-server-output`).
 Loss is the share of sent bytes that did not arrive; `iperf3_loss_pct` depends on the version.
 """
 

@@ -41,7 +41,7 @@ def column(selector: str, throughput_units: str, sd_units: str) -> str:
 
 
 def value(selector: str, text: str) -> Scalar:
-    """Parse netperf's text into a number, a word, or None if it does not apply (-1).
+    """Parse the value of a selector: a number, a word, or None if it does not apply (-1).
 
     Raises:
         ToolFailure: A selector of ALWAYS_MEASURED is -1, or a number cannot be parsed.
