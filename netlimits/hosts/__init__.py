@@ -1,5 +1,5 @@
-"""Where commands run: one interface, `base.Host`, for SSH, this machine and scripted tests.
+"""Hosts run commands: one interface, `base.Host`, for SSH, this machine and scripted tests.
 
-`ssh` and `local` differ in how they log in; `login` makes a Host of either. Nothing is imported
-here, so that paramiko loads only for SSH.
+`ssh` and `local` each implement a Login, and `login` turns a Login into a Host. This file imports
+nothing, so that paramiko is loaded only when SSH is used.
 """

@@ -1,4 +1,4 @@
-"""Background commands, each in its own kept shell, beside other commands."""
+"""Run commands in the background, each in a shell of its own, while other commands run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ class BackgroundCommand:
         give_back: Callable[[Shell], None],
         end: Callable[[Shell], None],
     ) -> None:
-        """Start `command`; `end` ends it early, and `give_back` gets the shell at its end."""
+        """Start `command` in `shell`.
+
+        `end` ends the command early. `give_back` gets the shell when the command is over.
+        """
         self._shell, self._give_back, self._end = shell, give_back, end
         self._turn = Lock()
         self._over = False
@@ -59,7 +62,11 @@ class BackgroundCommand:
         return self._completed
 
     def _poll(self) -> float | None:
-        """Read the available output, unless another thread does; return when to poll again."""
+        """Read the available output, unless another thread is reading it.
+
+        Returns:
+            Seconds until the next poll, or None if the command is over.
+        """
         began = time.monotonic()
         if self._turn.acquire(blocking=False):
             try:
@@ -79,7 +86,7 @@ class BackgroundCommand:
             if not self._shell.reached_end(wait):
                 return
             self._completed = self._shell.completed()
-        except BaseException as error:  # `stop` raises it
+        except BaseException as error:  # `stop` raises this error
             self._error = error
         self._give_back(self._shell)
         self._over = True

@@ -1,4 +1,4 @@
-"""The interface of every host. Only a Host acts; the rest of netlimits is pure.
+"""The interface of every host. All commands, local or remote, run through a Host.
 
 `Host.run` waits for a command and keeps its output. `Host.serve` starts a process that lives until
 it is stopped or the connection to the host ends, so that a killed controller leaves no server
@@ -36,12 +36,12 @@ class Server(Protocol):
         """End the process group and return its output. Stopping twice is harmless.
 
         Raises:
-            ConnectionLost: If a background command's host is unreachable by then.
+            ConnectionLost: If the command runs in the background and its host is unreachable.
         """
 
 
 class Host(Protocol):
-    """A machine that commands run on.
+    """A machine on which commands run.
 
     A new kind of host implements every method; `ScriptedHost` is the shortest example.
 
@@ -76,7 +76,7 @@ class Host(Protocol):
         Raises:
             ConnectionLost: If the host becomes unreachable.
             HostError: If sudo refuses the command.
-            InputError: If no host could run it, such as one without a deadline.
+            InputError: If the command is invalid, for example if it has no deadline.
         """
 
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
@@ -93,11 +93,11 @@ class Host(Protocol):
         """
 
     def begin_in_turn(self, commands: Sequence[Command]) -> Callable[[], list[Completed]]:
-        """Start what `run_in_turn` runs, without waiting, so that several hosts work concurrently.
+        """Start the commands of `run_in_turn` without waiting, so that hosts work concurrently.
 
         Returns:
-            A function that waits and returns the results. Call it unless the host is closed. If
-            `begins(commands)` is False, it also runs the commands.
+            A function that waits for the results and returns them. Call it unless the host is
+            closed. If `begins(commands)` is False, the commands run only during this call.
         """
 
     def begins(self, commands: Sequence[Command]) -> bool:
@@ -106,10 +106,12 @@ class Host(Protocol):
     def serve(self, command: Command) -> Server:
         """Start `command` in the background, tied to the connection.
 
-        Its deadline is ignored: it lives until it is stopped or the connection ends.
+        The command's deadline is ignored: the process runs until `Server.stop` or until the
+        connection ends.
 
         Args:
-            command: The argument vector; run by sudo if `sudo` is set and the login is not root.
+            command: The argument vector. If `command.sudo` is set, a login other than root runs it
+                with sudo.
 
         Returns:
             The running process.
@@ -120,10 +122,11 @@ class Host(Protocol):
         """
 
     def background(self, command: Command) -> Server:
-        """Run `command` beside others until it ends or its deadline passes.
+        """Run `command` in the background until it ends or its deadline passes.
 
-        This is cheaper than `serve`, for commands that end by themselves. After a lost connection
-        only the deadline ends the command. `Server.stop` ends it early and returns its output.
+        For commands that end by themselves, this costs less than `serve`. If the connection is
+        lost, only the deadline ends the command. `Server.stop` ends it early and returns its
+        output.
 
         Args:
             command: The argument vector, its standard input and its deadline in seconds.
@@ -139,10 +142,10 @@ class Host(Protocol):
         """Return the ids of the host's processes that are parents of this connection's commands."""
 
     def cut_short(self) -> None:
-        """End the commands that other threads are running on the host; their `run` returns."""
+        """End the commands that other threads are running on the host, so that `run` returns."""
 
     def abandon(self) -> None:
-        """Give up a lost connection: calls that wait for it return at once."""
+        """Give up a lost connection, so that calls that wait for it return at once."""
 
     def close(self) -> None:
         """End the connection and every server. Closing twice is harmless."""
@@ -152,7 +155,7 @@ def must(completed: Completed) -> Completed:
     """Return `completed` if it exited 0 within its deadline.
 
     Raises:
-        CommandFailed: If it did not, with the command and the start of its output.
+        CommandFailed: If it did not. The message has the command and the start of its output.
     """
     if completed.status == 0 and not completed.timed_out:
         return completed

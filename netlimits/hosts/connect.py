@@ -1,4 +1,4 @@
-"""Connect to machines at the same time, close the connections, or retry one for a while."""
+"""Connect to several machines concurrently, or retry one connection for a while."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def connect(machine: Machine, patience: Patience | None = None) -> Host:
 
     Args:
         machine: The machine of one role, from a hosts file.
-        patience: Time limits; the default is a minute for each step.
+        patience: Time limits; the default is 60 s for each step.
 
     Raises:
-        ConnectError: If the login fails; one line says what to do.
+        ConnectError: If the login fails. The message, one line, says what to do.
         HostError: If the host lacks a program that every host needs.
     """
     outcome = logins({machine.role: machine}, patience)[machine.role]
@@ -69,7 +69,7 @@ def _host(machine: Machine, patience: Patience | None, abort: Abort) -> Host:
 def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, int]:
     """Retry `connect` for up to `seconds`; return its host and the number of tries.
 
-    Errors that waiting does not fix (an unknown host key, our key refused) are raised at once.
+    Errors that waiting does not fix, such as an unknown host key, are raised at once.
     """
     limit, pause = time.monotonic() + seconds, _FIRST_PAUSE
     for number in itertools.count(1):
@@ -89,7 +89,7 @@ def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, in
 def logged_in(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> Iterator[dict[str, Host | HostError]]:
-    """Yield the hosts and errors of `logins`; close all hosts at the end, even after an error."""
+    """Yield the result of `logins`; close all hosts at the end, even after an error."""
     outcomes = logins(machines, patience)
     with ExitStack() as stack:
         hosts = [host for host in outcomes.values() if not isinstance(host, HostError)]
@@ -101,7 +101,7 @@ def logged_in(
 def connect_all(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> Iterator[dict[str, Host]]:
-    """Yield every machine's host by role, and close all at the end. Raises HostError."""
+    """Yield the host of each role, and close all hosts at the end. Raises HostError."""
     with logged_in(machines, patience) as outcomes:
         hosts = {}
         for role, outcome in outcomes.items():

@@ -1,8 +1,8 @@
-"""Several commands in one round trip: one script runs them in order and separates their output.
+"""Run several commands in one round trip: one script runs them in order and separates their output.
 
-It is for commands that end at once and need no input: a round trip and a `timeout` for each would
-cost more than the command itself. After each command, both outputs get a mark with a random word. A
-script for `sh` runs in a subshell, which starts no program.
+The commands must end at once and need no input. A round trip and a `timeout` for each of them would
+cost more than the command itself. After each command, the script prints a mark with a random word
+on both outputs. A command that is itself a `sh` script runs in a subshell, to start no new `sh`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _NEXT = "\ns=$?; printf '\\n%s %s\\n' \"$0\" $s; printf '\\n%s %s\\n' \"$0\" $s 
 
 
 _NOT_IN_SUBSHELL = ("$$", "$0", "${0")
-"""Expansions that have other values in a subshell; scripts with them get their own `sh`."""
+"""Expansions whose value differs in a subshell; scripts that use them get their own `sh`."""
 
 
 @dataclass(frozen=True, slots=True)
 class InTurn(Command):
-    """A script that runs several commands; a Perl uses its `parts` and `mark` instead."""
+    """A script that runs several commands. Perl runs `parts` instead, with `mark` after each."""
 
     parts: tuple[Command, ...] = ()
     mark: str = ""
@@ -49,10 +49,10 @@ def _line(command: Command) -> str:
 
 
 def split(completed: Completed, commands: Sequence[Command], nonce: str) -> list[Completed]:
-    """Split the script's result into one for each command.
+    """Split the script's result into one result per command.
 
-    The first command that did not end gets the rest of the output; those after it get none. All of
-    these get the script's status, since it timed out or was ended early.
+    If the script timed out or was ended early, some commands did not end. They get the script's
+    status, and the first of them gets the rest of the output.
     """
     end = re.compile(rf"\n{nonce} (\d{{1,3}})\n")
     out, err = end.split(completed.stdout), end.split(completed.stderr)

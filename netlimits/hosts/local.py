@@ -1,4 +1,4 @@
-"""This machine as a host, with the same shells and servers as over SSH, through pipes."""
+"""This machine as a host: the same shells and servers as over SSH, connected by pipes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A Host made of a Login: shells kept open for commands, sessions for servers.
+"""Make a Host from a Login: commands run in shells that stay open, each server in its own session.
 
 Consecutive commands use the same shell, so that a Perl process can keep files open from one reading
-to the next. Once such a command has had Perl code, a Perl process runs background commands and
-commands in turn, if the host has Perl and they need no standard input.
+to the next. `begin_in_turn` and `background` use Perl as soon as a command brings Perl code. They
+use `sh` if the host has no Perl, or if a command needs standard input.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from netlimits.model import Command, Completed
 
 
 class LoginHost:
-    """Implements `base.Host`. Owns its Login: closes it even if no first shell can be opened."""
+    """A host that runs commands over a Login; implements `base.Host`.
+
+    It closes the Login, also if no first shell can be opened.
+    """
 
     def __init__(self, name: str, login: Login, patience: Patience | None = None) -> None:
         self.name = name
@@ -34,7 +37,7 @@ class LoginHost:
         self._all: list[Shell] = []
         self._servers: list[SessionServer] = []
         self._broken: list[int] = []
-        self._perl: bool | None = None  # None: not tried yet
+        self._perl: bool | None = None  # None: no Perl was needed yet
         try:
             self._idle.append(self._shell())
             self._root = self._idle[0].uid == 0
@@ -89,14 +92,14 @@ class LoginHost:
         return BackgroundCommand(shell, command, self._give_back_last, self._end)
 
     def _keep_one_idle(self) -> None:
-        """Keep a shell ready to end background commands: sshd may refuse another one later."""
+        """Keep a shell ready to end background commands, since sshd may refuse a new one later."""
         with self._lock:
             if self._idle:
                 return
         self._give_back(self._shell())
 
     def _end(self, shell: Shell) -> None:
-        """End the command in `shell`, through an idle shell if there is one: no new session."""
+        """End the command in `shell`, using an idle shell, or a new session if none is idle."""
         with self._lock:
             idle = self._idle.pop() if self._idle else None
         if idle is None:
@@ -112,7 +115,7 @@ class LoginHost:
         self._give_back(shell, len(self._idle))
 
     def _give_back(self, shell: Shell, place: int = 0) -> None:
-        """Return a shell to the idle ones, or close it if it is no longer usable."""
+        """Insert a shell into the idle shells at `place`, or close it if it is unusable."""
         with self._lock:
             if shell.usable and shell in self._all:
                 self._idle.insert(place, shell)
@@ -164,20 +167,20 @@ class LoginHost:
             raise ConnectionLost(lost, host=self.name)
 
     def _quickest(self, commands: Sequence[Command]) -> Shell:
-        """Return a Perl if the commands have Perl code or an earlier one had, else a `sh`."""
+        """Return a Perl process if these or earlier commands have Perl code, else a `sh`."""
         wanted = self._perl if self._perl is not None else any(c.perl for c in commands)
         if wanted and takes(commands):
             try:
                 shell = self._shell(PERL)
                 self._perl = True
                 return shell
-            except HostError:  # no Perl there, or no session for it: use shells from now on
+            except HostError:  # the host has no Perl, or no session for it: use `sh` from now on
                 self._perl = False
                 self._close_idle_perls()
         return self._shell()
 
     def _close_idle_perls(self) -> None:
-        """Close every idle Perl, to free its session."""
+        """Close every idle Perl process, to free its session."""
         with self._lock:
             idle = [shell for shell in self._idle if shell.language is PERL]
             self._idle = [shell for shell in self._idle if shell not in idle]

@@ -14,10 +14,11 @@ USUAL = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds for each step to a host, and for an answer after a command's deadline.
+    """Time limit in seconds for each step of reaching a host.
 
-    Steps are the connection, the login, the shell, a server's start and each reconnection. If this
-    exceeds the default, deadlines of commands and tools grow by the difference.
+    Steps are the connection, the login, the shell, a server's start and each reconnection. A host
+    also has this time to answer after a command's deadline. If the patience exceeds the default,
+    the deadlines of commands and tools grow by the difference.
     """
 
     seconds: float = USUAL
@@ -31,7 +32,7 @@ class Patience:
         return replace(command, deadline=command.deadline + self.more) if self.more else command
 
     def connecting(self, configured: float | None) -> float:
-        """Return the time limit of a connection in seconds; `configured` is ConnectTimeout."""
+        """Return the time limit of a connection in s; `configured` is ssh's ConnectTimeout."""
         if configured is None:
             return self.seconds
         return max(configured, self.seconds) if self.more else configured

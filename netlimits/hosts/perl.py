@@ -1,22 +1,23 @@
-"""A Perl kept open on a host that has one, instead of a `sh`: readings start no process.
+"""Run commands in a Perl process that stays open on the host, to read files without new processes.
 
-It does what the lines of shell.py do with `sh` and `timeout`, and marks outputs in the same way, so
-`Shell` works with both. It evaluates a command's Perl code (`Command.perl`) itself, which reads
-files and clocks without a process. It runs a command without Perl code as a program.
+The Perl process replaces the `sh` of shell.py: it enforces deadlines and marks outputs in the same
+way, so `Shell` works with both. It evaluates a command's Perl code (`Command.perl`) itself, and
+runs a command without Perl code as a program.
 
-A command's Perl code is the body of a sub: it gets the command's arguments, prints, and returns the
-exit status. It may call:
+A command's Perl code is the body of a sub. The sub gets the command's arguments, prints the output,
+and returns the exit status. It may call:
 
 - `Kept::ran`: run a program, or a sub in its own process, and return the exit status;
 - `Kept::output`: run a program, and return its status and output; the command's deadline ends it;
-- `Kept::answer`: return the line that a program answers to a line; it stays open for the next one;
-- `Kept::known`: return the sub of a text, compiled once;
+- `Kept::answer`: send a line to a program, return the line it prints, and keep the program open;
+- `Kept::known`: compile a text to a sub, or return the sub if the text was compiled before;
 - `Kept::driver`: return a sub that sends a request to a NIC's driver, as ethtool does;
 - `Kept::strings`: return the names of a driver's set of counters or switches.
 
-A request is a line (the nonce in two parts, the size in bytes, the deadline, the grace), and then
-that many bytes. These are words, each after its length: the mark between commands, and for each
-command the number of words that follow, its Perl code (which may be empty), and its arguments.
+A request starts with a line: the nonce in two parts, the size of the rest in bytes, the deadline
+and the grace period. The rest is a list of words, each after its length. The first word is the mark
+between commands. For each command follow the number of its words, its Perl code (which may be
+empty), and its arguments.
 """
 
 from __future__ import annotations
@@ -48,15 +49,15 @@ _PROGRAM = resources.files(__package__).joinpath("perl.pl").read_text(encoding="
 def preamble(nonce: str) -> str:
     """Return the lines with which `sh` starts Perl; `sh` ends when Perl does.
 
-    `sh` does not exec Perl: if Perl were killed while a program that it started holds its outputs,
-    sshd would not report the end.
+    `sh` starts Perl as a child, without `exec`. With `exec`, sshd would not report the end of a
+    killed Perl while a program that Perl started still holds the outputs.
     """
     perl = shlex.join(("perl", "-e", _PROGRAM, nonce[:16], nonce[16:]))
     return f"{SURROUNDINGS}{perl} $$ >&3 2>&4 3>&- 4>&-; exit\n"
 
 
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
-    """Return the request for a command, or for several in turn. Raises InputError."""
+    """Return the request that runs a command, or the parts of an InTurn. Raises InputError."""
     refuse_endless(command)
     words(command.argv)
     steps = command.parts if isinstance(command, InTurn) else (command,)
@@ -81,7 +82,7 @@ def _fields(command: Command, sudo: bool) -> tuple[str, ...]:
 
 
 def takes(commands: Sequence[Command]) -> bool:
-    """Return True if a Perl can run the commands: it cannot pass standard input to any."""
+    """Return True if no command has standard input, which the Perl process cannot pass on."""
     return not any(command.stdin for command in commands)
 
 

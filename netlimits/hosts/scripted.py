@@ -13,10 +13,10 @@ Answer = Completed | str | BaseException
 """A Completed, the output of a successful command, or an exception to raise."""
 
 Script = Callable[[Command], Answer | None] | Mapping[str, Answer | Sequence[Answer]]
-"""A function of the command (None: no answer), which may keep state, or a table of answers.
+"""A function that returns the answer to a command (None: no answer), or a table of answers.
 
-A table's key is the argument vector quoted for a shell: `ethtool -k eth0`. A list has the answers
-to the first call, the second call and so on; a call after the last one has no answer.
+The function may keep state. A table's key is the argument vector quoted for a shell: `ethtool -k
+eth0`. A list has the answers to the first call, the second call and so on; later calls have none.
 """
 
 
@@ -85,10 +85,10 @@ class ScriptedHost:
         return ()
 
     def cut_short(self) -> None:
-        """Do nothing: every command is over at once."""
+        """Do nothing, since every command is over at once."""
 
     def abandon(self) -> None:
-        """Do nothing: no call waits."""
+        """Do nothing, since no call waits."""
 
     def close(self) -> None:
         """Stop the servers and refuse every later command."""

@@ -1,7 +1,8 @@
 """A server tied to the connection: it ends when it is stopped, or when the controller is gone.
 
-The `sh` that starts the server waits for it, while a second one reads our end of the connection.
-When that closes for any reason, the reader ends the server's process group.
+One `sh` starts the server and waits for its end. A second `sh` reads standard input, which comes
+from the controller. When standard input closes for any reason, the second `sh` ends the server's
+process group.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from netlimits.hosts.threads import DRAIN, LATER, SOON
 from netlimits.model import Command, Completed
 
 GONE = 255
-"""Status of a server whose end was not reported, as ssh(1) exits if the connection breaks."""
+"""Status of a server if the host did not report its end. ssh(1) uses 255 for lost connections."""
 
 
 def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
-    """Return the lines that start a server and end it when our end of the connection closes."""
+    """Return the `sh` lines that start a server, and end it when standard input closes."""
     argv = (*SUDO, *command.argv) if sudo else command.argv
     start = b"exec setsid " + words(argv) + b" </dev/null >&3 2>&4 3>&- 4>&- 5>&-\n} &\n"
     watch = (
@@ -41,7 +42,7 @@ class SessionServer:
     """A running server; implements `base.Server`."""
 
     def __init__(self, login: Login, name: str, command: Command, patience: Patience) -> None:
-        """Start the server. Raises HostError, or InputError for a command with illegal words."""
+        """Start the server. Raises HostError, or InputError for an invalid command."""
         self._name = name
         self._command = command
         self._login = login
@@ -68,7 +69,11 @@ class SessionServer:
         DRAIN.add(self._poll)
 
     def _poll(self) -> float | None:
-        """Read the available output, unless another thread does; return when to poll again."""
+        """Read the available output, unless another thread is reading it.
+
+        Returns:
+            Seconds until the next poll, or None if the server is gone.
+        """
         printed = False
         if self._turn.acquire(blocking=False):
             try:
@@ -78,7 +83,7 @@ class SessionServer:
         return None if self._gone else SOON if printed else LATER
 
     def _step(self, wait: float) -> bool:
-        """Read until nothing comes for `wait` seconds; return True if anything came."""
+        """Read until no output arrives for `wait` seconds; return True if some output arrived."""
         moved, any_moved = True, False
         try:
             while moved and not self._gone:
@@ -98,7 +103,7 @@ class SessionServer:
         return self._poll() is not None
 
     def stop(self) -> Completed:
-        """End the process group and return its output; status 255 if its end is unknown."""
+        """End the process group and return its output; the status is 255 if it is unknown."""
         if self._completed is None:
             self._stream.finish()
             until = time.monotonic() + 2 * KILL_GRACE + STALL + self._opening

@@ -1,9 +1,9 @@
-"""The tools' servers: started when a run needs them, ended with the run or the campaign.
+"""Start the tools' servers when a run needs them, and end them with the run or the campaign.
 
-If somebody else's server already listens, a campaign-long server is not started, and that one is
-used and left running. A server that cannot reuse its port while earlier connections are in
-TIME_WAIT (nttcp) gets the first free port from its usual one downwards at each start; if the
-experiment sets `port`, the start waits until that port is free.
+If another user's server already listens on the port, a tool with a campaign-long server uses that
+server and leaves it running. Some servers (nttcp) cannot reuse their port while earlier connections
+are in TIME_WAIT. At each start, such a server gets the first free port, searched from its usual
+port downwards. If the experiment sets `port`, the start waits until that port is free.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ TIME_WAIT = 60.0
 """Seconds that the kernel keeps a closed connection's port (TCP_TIMEWAIT_LEN)."""
 
 PORTS = 30
-"""Number of ports, from its usual one downwards, for a server that needs a new one each time."""
+"""Number of ports to try, from the usual port downwards, if a server cannot reuse its port."""
 
 LISTENING = Command(("ss", "-Hltn"), deadline=10)
 BOUND = Command(("ss", "-Hlun"), deadline=10)
-"""The commands that list the ports of TCP and UDP servers."""
+"""Commands that list the ports of TCP servers (LISTENING) and UDP servers (BOUND)."""
 
 
 class Program(Protocol):
@@ -37,11 +37,14 @@ class Program(Protocol):
     listens_on: Literal["tcp", "udp"]
 
     def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
-        """Return the command that serves at `ends`."""
+        """Return the command that starts the server at the address and port `ends`."""
 
 
 class Servers:
-    """The servers of one campaign by tool and role. Those of a host belong to its run's thread."""
+    """The servers of one campaign, by tool and role.
+
+    Only the thread of a host's present run may use the host's servers.
+    """
 
     def __init__(self) -> None:
         self._running: dict[tuple[str, str], Server] = {}
@@ -58,8 +61,8 @@ class Servers:
     ) -> ServerAddress:
         """Start the tool's server if it does not run, and return the address that it listens on.
 
-        The port differs from that of `ends` if the tool needs a new one each time. `check` is
-        called while waiting for a free port. Raises HostError.
+        The port differs from the port of `ends` if the tool cannot reuse a port. `check` is called
+        repeatedly during the wait for a free port. Raises HostError.
         """
         key, command = (tool.name, host.name), tool.server(options, ends)
         if key in self._running and self._commands[key] != command:
@@ -125,7 +128,7 @@ class Servers:
             time.sleep(0.5)
 
     def end_run(self, tool: Program, host: Host) -> Completed | None:
-        """End the tool's server if it serves only one run; return its output, else None."""
+        """End the tool's server and return its output, or None if it lasts for the campaign."""
         key = (tool.name, host.name)
         if key in self._running and tool.server_lasts == "run":
             return self._running.pop(key).stop()
@@ -143,7 +146,7 @@ def _listens(host: Host, ends: ServerAddress, tool: Program) -> bool:
 
 
 def listens(completed: Completed, address: str, port: int) -> bool:
-    """Return True if something listens on `port` of `address`, or of every address."""
+    """Return True if the output of `ss` has a server on `port` of `address` or all addresses."""
     anywhere = {"*", "0.0.0.0", "[::]", "::"}  # noqa: S104 - names of the wildcard, not a bind
     for line in completed.stdout.splitlines():
         fields = line.split()

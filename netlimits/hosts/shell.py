@@ -1,9 +1,10 @@
-"""Run commands in a `sh` that is kept open: each costs a round trip, where a login costs 90 ms.
+"""Run commands in a `sh` that stays open: a command takes one round trip, not a login of 90 ms.
 
 Each command is one compound line with every word quoted. It runs under coreutils' `timeout` in its
-own process group: it ends at its deadline even when the controller is gone, and whatever it leaves
-in the group is killed. Both outputs are marked with a random word before and after the command's
-text. The shell's own messages ("Killed") go to /dev/null; descriptors 3 and 4 are our streams.
+own process group, so it ends at its deadline even when the controller is gone. Processes that it
+leaves in the group are killed. Both outputs get a mark, which is a random word, before and after
+the command's text. The shell's own messages ("Killed") go to /dev/null; descriptors 3 and 4 are
+the standard output and standard error of the session.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ from netlimits.hosts.streams import (
 from netlimits.model import Command, Completed
 
 SUDO = ("sudo", "-n", "--")
-"""Words before a command that needs root; sudo runs only that, so sudoers can name it exactly."""
+"""Prefix of a command that needs root. Only the command follows, so sudoers can list it."""
 
 ROOTS_PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 """Directories of ethtool, tc and netserver, which a user's PATH may lack."""
 
 _NEEDED = ("timeout", "setsid", "base64", "flock")
-# busybox has a timeout that kills the command and leaves its children; it knows no --version.
+# busybox's timeout kills the command but not its children; it is recognized by its lack of
+# --version.
 _WHOLE_GROUP = "timeout --version || missing=$missing/timeout"
 
 _SLOW = "; if it is only slow, give it longer: --patience"
@@ -52,23 +54,23 @@ _MARK = "printf '%s%s\\n' {nonce} {word} >&{fd}\n"
 
 
 def mark(nonce: str, word: str, *fds: int) -> str:
-    """Return shell lines that mark outputs 3 and 4 (or just one of them).
+    """Return shell lines that print a mark on descriptors `fds` (default: 3 and 4).
 
-    The nonce is written in two parts, so that a program that echoes our lines marks nothing.
+    The lines contain the nonce in two parts, so that a program that echoes them prints no mark.
     """
     parts = f"{nonce[:16]}''{nonce[16:]}"
     return "".join(_MARK.format(nonce=parts, word=word, fd=fd) for fd in fds or (3, 4))
 
 
 def beginning(nonce: str) -> bytes:
-    """Return shell lines that mark outputs 3 and 4 with the process id of the shell itself."""
+    """Return shell lines that print a mark with the shell's process id on descriptors 3 and 4."""
     return b"read -r me _ </proc/self/stat\n" + mark(nonce, "$me").encode()
 
 
 SURROUNDINGS = (
     f"exec 3>&1 4>&2 >/dev/null 2>&1\nLC_ALL=C PATH=$PATH{ROOTS_PATH}\nexport LC_ALL PATH\n"
 )
-"""First lines of every `sh` of ours: streams as 3 and 4, English messages, full PATH."""
+"""First lines of every `sh`: outputs as descriptors 3 and 4, English messages, full PATH."""
 
 
 def preamble(nonce: str) -> str:
@@ -92,7 +94,7 @@ def words(argv: tuple[str, ...]) -> bytes:
 
 
 def encoded(text: str) -> bytes:
-    """Encode as UTF-8, surrogate escapes as their original bytes. Raises InputError."""
+    """Encode as UTF-8, with surrogate escapes as their original bytes. Raises InputError."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -108,7 +110,7 @@ def brief(argv: tuple[str, ...]) -> str:
 
 
 def command_name(argv: tuple[str, ...]) -> str:
-    """Return a command as messages name it: `COMMAND`, or a script of ours by its name."""
+    """Return a command's name for messages: the quoted command line, or the name of a script."""
     if argv[:2] != ("sh", "-c"):
         return f"`{brief(argv)}`"
     name = argv[3] if len(argv) > 3 else ""
@@ -116,13 +118,13 @@ def command_name(argv: tuple[str, ...]) -> str:
 
 
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
-    """Return the compound line that runs a command, by sudo if `sudo`. Raises InputError."""
+    """Return the compound line that runs a command, with sudo if `sudo`. Raises InputError."""
     refuse_endless(command)
     feed = b"</dev/null "
     text = b""
     source = b""
     if command.stdin:
-        # base64 keeps every byte: NULs, and no added newline at the end
+        # base64 preserves NULs, and adds no newline at the end
         end = nonce[::-1].encode()
         text = base64.encodebytes(encoded(command.stdin)) + end + b"\n"
         source = b"base64 -d <<'%s' | " % end
@@ -155,7 +157,10 @@ class Greeting(NamedTuple):
 
 
 class Language(NamedTuple):
-    """The lines that prepare a kept process, starting from `sh`, and those that run a command."""
+    """Functions that write the input of a `sh` or Perl process that stays open.
+
+    `preamble` returns the first lines, which `sh` reads; `script` the request to run a command.
+    """
 
     preamble: Callable[[str], str]
     script: Callable[[Command, str, bool], bytes]
@@ -165,7 +170,7 @@ SH = Language(preamble, script)
 
 
 class Shell:
-    """A kept `sh` or Perl; `usable` if no command is running in it and none has broken it."""
+    """A `sh` or Perl process that stays open; `usable` if it can run the next command."""
 
     def __init__(
         self, login: Login, name: str, patience: Patience, language: Language = SH
@@ -186,7 +191,7 @@ class Shell:
         finally:
             if not self.usable:
                 self._stream.close()
-        # opening a second program, to end a command, takes about as long as this took
+        # ending a command needs a second program, which starts about as slowly as this one
         self._relogin_s = 2 * (time.monotonic() - began)
 
     def run(self, command: Command) -> Completed:
@@ -205,7 +210,7 @@ class Shell:
         return self.completed()
 
     def begin(self, command: Command) -> None:
-        """Start a command; then call `wait`, or `reached_end` until it is True and `completed`."""
+        """Start a command; then call `wait`, or `completed` once `reached_end` returns True."""
         command = self._patience.allow(command)
         nonce = secrets.token_hex(16)
         sudo = command.sudo and self.uid != 0
@@ -215,7 +220,7 @@ class Shell:
         late = self._patience.seconds
         talk.allow(command.deadline + KILL_GRACE + late, stretch=late)
         try:
-            with suppress(Broken):  # `reached_end` raises it again
+            with suppress(Broken):  # `reached_end` raises the error again
                 talk.step(0.0)
         except BaseException:
             self._interrupt()
@@ -231,7 +236,10 @@ class Shell:
         return self._running.err.text if self._running else ""
 
     def moved_since(self, began: float) -> bool:
-        """Return True if the command has printed anything since `began` (time.monotonic)."""
+        """Return True if the command has read or printed anything since `began`.
+
+        `began` is a time on the clock time.monotonic.
+        """
         return self._running is not None and self._running.moved_at >= began
 
     def reached_end(self, wait: float) -> bool:
@@ -261,18 +269,18 @@ class Shell:
             stdout=talk.out.text,
             stderr=talk.err.text,
             seconds=round(seconds, 6),
-            # 0.9: the host's clock measured the deadline, the controller's measures this
+            # 0.9, since the host's clock measures the deadline and our clock measures `seconds`
             timed_out=status in (124, 137) and seconds >= 0.9 * command.deadline,
             truncated=talk.out.truncated or talk.err.truncated,
         )
 
     def end(self) -> None:
-        """End the command that another thread runs here; its `run` then returns."""
+        """End the command that another thread is running here, so that its `run` returns."""
         if pid := self.pid():
             self._terminate(pid)
 
     def _terminate(self, pid: int) -> None:
-        """Send SIGTERM through a second program, and wait: a late one could hit another command."""
+        """Send SIGTERM by a second program, and wait for it: it must not hit a later command."""
         killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._relogin_s)
         try:
             until = time.monotonic() + KILL_GRACE + self._relogin_s
@@ -283,7 +291,10 @@ class Shell:
             killer.close()
 
     def pid(self) -> int | None:
-        """Return the process of the command that another thread runs here, once it is known."""
+        """Wait for the process id of the command that another thread is running, and return it.
+
+        Return None if the command is over, or if its process id does not arrive in time.
+        """
         until = time.monotonic() + STALL + self._relogin_s
         while (talk := self._running) is None or not talk.marks:
             if time.monotonic() > until:
@@ -308,7 +319,7 @@ class Shell:
         return ConnectionLost(f"{command_name(command.argv)} {what}{tail}", host=self.name)
 
     def _interrupt(self) -> None:
-        """End the running command by a second program; if that fails, its deadline ends it."""
+        """End the running command with a second program; if that fails, its deadline ends it."""
         assert self._running
         talk = self._running
         try:
@@ -325,7 +336,7 @@ def _raise_if_refused(command: Command, stderr: str, name: str) -> None:
     """Raise HostError if the output is sudo's refusal, or if there is no sudo."""
     message = one_line(stderr)
     missing = message.startswith("timeout: failed to run command") and "sudo" in message
-    missing = missing or message.endswith(": sudo: not found")  # the shell's own message
+    missing = missing or message.endswith(": sudo: not found")  # the message of `sh`
     if message.startswith("sudo: ") or "is not in the sudoers file" in message or missing:
         raise HostError(
             f"sudo -n refuses `{brief(command.argv)}`: {message[:200]}; "
@@ -337,7 +348,7 @@ def _raise_if_refused(command: Command, stderr: str, name: str) -> None:
 def greeting(
     stream: Stream, nonce: str, name: str, patience: Patience, language: Language = SH
 ) -> Greeting:
-    """Prepare the kept process and return its greeting. Raises HostError with its output."""
+    """Prepare the `sh` or Perl process and return its greeting. Raises HostError."""
     talk = Talk(stream, nonce, language.preamble(nonce).encode())
     try:
         talk.until(1, patience.seconds)

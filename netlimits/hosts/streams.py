@@ -1,8 +1,8 @@
-"""The lower interface: a program whose three standard streams we hold, wherever it runs.
+"""The interface below hosts: a running program, local or over SSH, and its standard streams.
 
-SSH channels and local pipes differ only in how to wait for them (`Stream.exchange`). `Marked` reads
-one output: text between marks, which are lines that start with a random word, so that no command
-can print one.
+SSH channels and local pipes differ only in how to wait for them (`Stream.exchange`). `Marked`
+parses one output, which is text between marks. A mark is a line that starts with a random word, so
+that no command can print a mark by accident.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ LINGER = 1.0
 """Seconds that the last output may take to arrive after the program has ended."""
 
 TICK = 0.25
-"""Seconds after which a wait checks whether the program still runs: not every end is an event."""
+"""Seconds between checks that the program still runs, since not every end causes an event."""
 
 STALL = 5.0
 """Seconds without a byte after which a program that should be done counts as hung."""
 
 LAST = 2
-"""Number of marks on each output of a command: its process id before it, its status after it."""
+"""Number of marks on each output of a command: first the process id, at the end the status."""
 
 STRAYS = 2**20
-"""Bytes allowed outside of a command's output: greetings, late output of earlier commands."""
+"""Bytes allowed outside of the marks: greetings, and late output of earlier commands."""
 
 _BEFORE_LIMIT = 4096
 _LINE_LIMIT = 256
 
 
 class Exchange(NamedTuple):
-    """Bytes sent and received; `exited`: the program has ended, `ended`: no more can arrive."""
+    """Bytes sent and received; `exited` if the program ended, `ended` if its output did too."""
 
     sent: int
     stdout: bytes
@@ -50,7 +50,7 @@ class Stream(Protocol):
     """The standard streams of a program."""
 
     def exchange(self, data: memoryview, wait: float) -> Exchange:
-        """Send some of `data` and receive output; wait up to `wait` seconds for either."""
+        """Send some of `data` and receive output; wait up to `wait` seconds until either works."""
 
     def finish(self) -> None:
         """Close the program's standard input. Harmless when the program is gone."""
@@ -63,21 +63,21 @@ class Login(Protocol):
     """A connection that can start programs."""
 
     def open(self, program: str, seconds: float) -> Stream:
-        """Start `program` (plain words that every login shell understands) within `seconds`.
+        """Start `program` within `seconds`; it consists of words that any login shell understands.
 
-        Raises ConnectionLost if there is no answer, SessionRefused if the host allows no further
-        program.
+        Raises ConnectionLost if there is no answer, or SessionRefused if the host allows no more
+        programs.
         """
 
     def lost(self) -> str:
-        """Return why no program can be started any more, or ""."""
+        """Return the reason why no more programs can be started, or ""."""
 
     def close(self) -> None:
         """Log out."""
 
 
 class Broken(Exception):
-    """A conversation with a program ended early; the caller decides whether that is an error."""
+    """The exchange with a program ended early; the caller decides whether this is an error."""
 
 
 class Ended(Broken):
@@ -93,7 +93,7 @@ class Garbled(Broken):
 
 
 class Marked:
-    """An output with marks; keeps up to `limit` bytes between the first mark and the last.
+    """An output with marks; keeps up to `limit` bytes of the text between the marks.
 
     `marks` has the rest of each mark's line. `before` keeps the start of the text before the first
     mark, such as a greeting. More than STRAYS bytes outside of the marks, or a mark without an end,
@@ -161,7 +161,7 @@ class Marked:
 
 
 class Talk:
-    """A conversation with one program: bytes still to send, and two outputs read together."""
+    """An exchange with one program: sends `data` and reads both outputs."""
 
     def __init__(self, stream: Stream, nonce: str, data: bytes = b"") -> None:
         self.out = Marked(nonce)
@@ -174,7 +174,10 @@ class Talk:
         self._deadline = self._latest = math.inf
 
     def until(self, marks: int, seconds: float) -> None:
-        """Exchange until both outputs have `marks` marks, for up to `seconds`. Raises Broken."""
+        """Send and receive until both outputs have `marks` marks.
+
+        Raises Broken, for example after `seconds`.
+        """
         self.allow(seconds)
         while not self.reached(marks, seconds):
             pass
@@ -185,9 +188,9 @@ class Talk:
         self._latest = self._deadline + stretch
 
     def reached(self, marks: int, wait: float) -> bool:
-        """Exchange once; return True if both outputs have `marks` marks. Raises Broken."""
+        """Send and receive once; return True if both outputs have `marks` marks. Raises Broken."""
         if self.marks < marks:
-            # at least one step: output that arrived in time may be read late
+            # step once even after the deadline: the output may have arrived in time
             _, moved = self.step(min(wait, self._deadline - time.monotonic()))
             if moved:
                 self._deadline = min(self._latest, max(self._deadline, self.moved_at + STALL))
@@ -200,7 +203,7 @@ class Talk:
         return min(len(self.out.marks), len(self.err.marks))
 
     def step(self, wait: float) -> tuple[bool, bool]:
-        """Exchange once; return (bytes were sent, bytes were sent or received). Raises Broken."""
+        """Send and receive once; return (sent some bytes, sent or received some). Raises Broken."""
         wait = max(0.0, min(wait, LINGER / 10 if self._exited else TICK))
         began = time.monotonic()
         result = self._stream.exchange(self.unsent, wait)
@@ -209,7 +212,7 @@ class Talk:
             self.moved_at = time.monotonic()
         if sent:
             self.unsent = self.unsent[result.sent :]
-            self.sent_at = began  # at the earliest
+            self.sent_at = began  # the earliest possible time
         self.out.feed(result.stdout)
         self.err.feed(result.stderr)
         if self.out.garbled or self.err.garbled:

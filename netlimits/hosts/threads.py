@@ -1,4 +1,4 @@
-"""Work on several hosts at the same time, in threads that an interrupt need not wait for.
+"""Work on several hosts concurrently, in threads for which Ctrl-C does not have to wait.
 
 concurrent.futures always joins its threads, so one silent host would hold up Ctrl-C.
 """
@@ -17,14 +17,14 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 MOST = 16
-"""Maximum number of hosts at the same time.
+"""Default maximum number of concurrent threads.
 
 A campaign has up to two threads per host and one for its connection, and sshd refuses some of many
 concurrent logins (MaxStartups).
 """
 
 LEAVE = 3.0
-"""Seconds to wait for the threads after an interrupt, if `leave` cuts their calls short."""
+"""Seconds to wait for the threads after an interrupt, once `leave` has cut their calls short."""
 
 
 def at_once(
@@ -33,7 +33,9 @@ def at_once(
     most: int = MOST,
     leave: Callable[[], None] | None = None,
 ) -> list[B]:
-    """Return `act(item)` for each item, computed by up to `most` threads; raise the first error.
+    """Call `act` on all items in up to `most` threads; return the results in order.
+
+    If a call raises an error, the first item's error is raised after all calls.
 
     If the wait is interrupted, no further item starts, and `leave` is called to cut short the calls
     in progress.
@@ -50,7 +52,7 @@ def at_once(
                 item, future = queue.get_nowait()
                 try:
                     future.set_result(act(item))
-                except BaseException as error:  # the waiting thread raises it
+                except BaseException as error:  # the waiting thread raises this error
                     future.set_exception(error)
 
     count = min(len(futures), most)
@@ -79,7 +81,7 @@ def at_once(
 
 
 SOON, LATER = 0.05, 0.25
-"""Seconds until a program is polled again if it has just printed something, and if not."""
+"""Seconds between two polls of a program: SOON if it has just printed something, else LATER."""
 
 SHARE = 0.1
 """Maximum share of the thread's time that polling may take."""
@@ -97,9 +99,9 @@ class Drain:
         self._works = False
 
     def add(self, poll: Callable[[], float | None]) -> None:
-        """Call `poll` until it returns None; else it returns the seconds until the next call.
+        """Call `poll` again and again, until it returns None.
 
-        It must not block. While all programs are silent, calls are rarer.
+        `poll` returns the desired seconds until the next call, and must not block.
         """
         with self._lock:
             self._polls.append(poll)
@@ -124,4 +126,4 @@ class Drain:
 
 
 DRAIN = Drain()
-"""The drain of this process."""
+"""The only instance, shared by all hosts."""

@@ -1,8 +1,9 @@
-"""iperf3's `-J` documents of a client or a server, 3.0 to 3.21, and `--json-stream` (3.17).
+"""Parse iperf3's `-J` documents of a client or server (3.0 to 3.21) and `--json-stream` (3.17).
 
-"Local" is the client's end in either document. CPU is that of one process, 100 being one core. A
-figure that a version or system does not print is missing, which is no failure. A server's document
-prints zeros for what the client sent, and the previous client's CPU, so only its own side is read.
+"Local" is the client's end in both kinds of documents. CPU figures are those of one process, where
+100 is one core. If a version or system does not print a figure, the figure is missing, and the run
+has not failed. A server's document prints 0 for the client's counts, and the CPU of an earlier
+client. So only the server's own figures are read from it.
 """
 
 from __future__ import annotations

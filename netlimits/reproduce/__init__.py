@@ -1,4 +1,4 @@
-"""Reproduce the reports: each table and chart from the published data, each figure compared.
+"""Reproduce the reports: regenerate their tables and charts, and compare their figures with ours.
 
 from netlimits import reproduce
 reproduce.comparisons()               # printed and computed figures, and whether they agree

@@ -1,4 +1,4 @@
-"""“Data demonstrating the CPU overhead of ACKs”: three lists of runs, two traces, their figures."""
+"""The report “Data demonstrating the CPU overhead of ACKs”: three lists of runs and two traces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from netlimits.reproduce.rounding import (
 from netlimits.reproduce.rows import service_demands
 
 CPUS = 2
-"""The sender's CPUs (acks-cpus in `statements.csv`)."""
+"""Number of the sender's CPUs (acks-cpus in `statements.csv`)."""
 
 Where = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ ON: Where = {"tso": "on", "tcp_tso_win_divisor": 8}
 EACH: Where = {"tso": "on", "tcp_tso_win_divisor": 1}
 LISTS = {"ack-overhead-tso-off": OFF, "ack-overhead-tso-on": ON, "ack-overhead-win-divisor-1": EACH}
 TRACES = {"rr-trace-deferred-acks": 1, "rr-trace-ack-every-other": 2}
-"""Trace -> number of its first transaction."""
+"""Name of a trace -> number of the trace's first transaction."""
 
 
 def _list_tables(name: str) -> Mapping[str, pd.DataFrame]:
@@ -59,7 +59,10 @@ def _chart() -> Mapping[str, Chart]:
 
 
 def _changes(where: Where, segments: int, tso: str) -> dict[str, ComputedFigure]:
-    """Return the drop from 2 to `segments` per ACK and the rise back, in %."""
+    """Return the drop of the service demand from 2 to `segments` per ACK, and the reverse rise.
+
+    Both are in %.
+    """
 
     def figures(frame: pd.DataFrame) -> dict[str, float]:
         row = acks.acks(frame).iloc[-1]
@@ -119,7 +122,10 @@ def _on_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _on_checks() -> list[Agreement]:
-    """Check service demands, and that the row called an anomaly is slower than all without TSO."""
+    """Check the service demands, and the row whose throughput the report calls an anomaly.
+
+    The row agrees if it is slower than all runs without TSO.
+    """
     least = float(published_rows("ack-overhead", OFF)["throughput_mbps"].min())
     rates = published_rows("ack-overhead", ON).set_index(PER_ACK)["throughput_mbps"]
     named = int(printed_figures()["acks-anomaly-segments"][1].value)
@@ -181,7 +187,7 @@ def _trace_tables(name: str) -> Mapping[str, pd.DataFrame]:
 
 def _trace_charts(name: str) -> Mapping[str, Chart]:
     packets, segments, _ = _bursts(name)
-    about = published.traces()[name].partition(", ")[2]  # "receiver defers ACKs"
+    about = published.traces()[name].partition(", ")[2]  # such as "receiver defers ACKs"
     return {
         f"{name}-bursts": burst_chart(
             packets, first_transaction=TRACES[name], title=f"Bursts of a response: {about}"

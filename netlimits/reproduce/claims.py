@@ -1,13 +1,13 @@
 """Check a report's claims with our own measurements.
 
-A claim is a ratio within a range. Each block counts as one value: the mean of its log ratios over
-all conditions. The interval decides:
+A claim says that a ratio is within a range. Each block gives one value: the mean of its log ratios
+over all conditions. The 95 % interval of the ratio decides the verdict:
 
-    holds           all of the interval is within the claim's range
-    does not hold   none of it is
-    undecided       otherwise; more blocks would decide
-    too few blocks  fewer than six blocks, or runs of a side without blocks, decide nothing
-    cannot show it  the runs lack what the claim is about (a full link, the report's tool)
+    holds           the whole interval is within the claim's range
+    does not hold   the whole interval is outside the claim's range
+    undecided       the interval is partly within the range; more blocks would narrow it
+    too few blocks  fewer than six blocks or, without blocks, fewer than six runs on a side
+    cannot show it  the runs lack a condition of the claim (a full link, the report's tool)
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Verdict = Literal["holds", "does not hold", "undecided", "too few blocks", "cann
 Measure = Callable[[pd.DataFrame], "Sample"]
 INFINITE = float("inf")
 FULL = 0.95
-"""Share of the fastest configuration's rate at which a link counts as full."""
+"""A link counts as full from this share of the fastest configuration's rate."""
 
 
 class Sample(NamedTuple):
-    """The logarithm of a ratio in each block, and the number of runs behind them.
+    """The logarithm of a ratio in each block, and the number of runs used.
 
-    Runs without blocks have the logarithms of both `sides` instead. `unfit` is the reason if the
-    runs cannot show what the claim is about.
+    If the runs have no blocks, `sides` has the logarithms of numerator and denominator instead. If
+    the runs cannot show what the claim says, `unfit` is the reason.
     """
 
     logs: np.ndarray
@@ -45,7 +45,10 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A statement of a report as a ratio from `low` to `high`, and how `experiment` measures it."""
+    """A claim of a report: the ratio that `measure` returns is from `low` to `high`.
+
+    `experiment` names the experiment whose runs are measured.
+    """
 
     words: str
     experiment: str
@@ -71,7 +74,10 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The ratio with its 95 % interval; `units` are blocks, or runs of the smaller side."""
+    """The ratio of a claim with its 95 % interval.
+
+    `units` is the number of blocks or, without blocks, the number of runs of the smaller side.
+    """
 
     claim: Assertion
     value: float
@@ -95,7 +101,7 @@ class Judgement:
 
     @property
     def figures(self) -> str:
-        """The ratio and its interval, "1.12 [1.02, 1.22]", or why there is none."""
+        """The ratio and its interval, "1.12 [1.02, 1.22]", or the reason why there is none."""
         if self.unfit:
             return self.unfit
         interval = "" if np.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]"
@@ -103,7 +109,7 @@ class Judgement:
 
     @property
     def basis(self) -> str:
-        """The runs and blocks behind the ratio: "96 runs, 6 blocks"."""
+        """The numbers of runs and blocks: "96 runs, 6 blocks"."""
         if not self.blocked:
             return f"{self.runs} runs, no blocks"
         return f"{self.runs} runs, {self.units} block{'' if self.units == 1 else 's'}"
@@ -117,7 +123,10 @@ class Judgement:
 def ratio(
     of: str, factor: str, over: str, under: str, where: str = "", conditions: Sequence[str] = ()
 ) -> Measure:
-    """Return a measure of the ratio of a metric at `over` to that at `under`, within blocks."""
+    """Return a measure of a ratio: the metric `of` at `over`, divided by its value at `under`.
+
+    `over` and `under` are values of `factor`. Runs are compared within blocks, if they have any.
+    """
 
     def sample(frame: pd.DataFrame) -> Sample:
         logs = _logs(frame.query(where) if where else frame, of, factor, conditions)
@@ -143,7 +152,10 @@ def gain(
     first: str,
     second: str,
 ) -> Measure:
-    """Return a measure of the ratio in the runs of query `first` over that in those of `second`."""
+    """Return a measure of a ratio of ratios: one for query `first`, divided by one for `second`.
+
+    Both are ratios of the metric `of` at `over` to `under`, as in `ratio`.
+    """
 
     def sample(frame: pd.DataFrame) -> Sample:
         sides = []
@@ -161,7 +173,10 @@ def gain(
 
 
 def between(of: str, first: str, second: str, conditions: Sequence[str] = ()) -> Measure:
-    """Return a measure of the ratio of geometric means, of the runs of two queries."""
+    """Return a measure of a ratio: the geometric mean of `first`, divided by that of `second`.
+
+    `first` and `second` are queries that select runs.
+    """
 
     def sample(frame: pd.DataFrame) -> Sample:
         column = _column(frame, of)
@@ -183,7 +198,7 @@ def of_blocks(
     over: float | Callable[[pd.DataFrame], float],
     where: str,
 ) -> Measure:
-    """Return a measure of each block's `figure` divided by `over`, another figure or a constant."""
+    """Return a measure of each block's `figure`, divided by the figure or the constant `over`."""
 
     def sample(frame: pd.DataFrame) -> Sample:
         runs = frames.usable(frame.query(where))
@@ -196,7 +211,7 @@ def of_blocks(
 
 
 def needs(condition: Callable[[pd.DataFrame], str], measure: Measure) -> Measure:
-    """Return a measure whose sample is unfit if `condition` returns a reason."""
+    """Return `measure`, but with a sample that is unfit if `condition` returns a reason."""
 
     def sample(frame: pd.DataFrame) -> Sample:
         lacking = condition(frame)
@@ -208,7 +223,10 @@ def needs(condition: Callable[[pd.DataFrame], str], measure: Measure) -> Measure
 def full_link(
     by: Sequence[str], where: str = "", *, of: str = "throughput", share: float = FULL
 ) -> Callable[[pd.DataFrame], str]:
-    """Return a condition for `needs`: all configurations' mean rates are near the fastest's."""
+    """Return a condition for `needs`: the mean rates of all configurations are nearly equal.
+
+    The slowest must have at least `share` of the fastest's rate.
+    """
 
     def lacking(frame: pd.DataFrame) -> str:
         runs = frames.usable(frame.query(where) if where else frame)
@@ -225,7 +243,7 @@ def full_link(
 
 
 def _column(frame: pd.DataFrame, of: str) -> str:
-    """Return the column of this name, or of this metric."""
+    """Return `of` if it is the name of a column, else the column of the metric `of`."""
     return of if of in frame.columns else frames.column(frame, of).column
 
 
@@ -239,7 +257,7 @@ def _runs(frame: pd.DataFrame, column: str) -> pd.DataFrame:
 def _samples(
     frame: pd.DataFrame, of: str, factor: str, values: Sequence[str]
 ) -> Iterator[np.ndarray]:
-    """Yield the metric's logarithms at each value, for runs without blocks."""
+    """Yield the logarithms of the metric for each value of the factor, without regard to blocks."""
     column = _column(frame, of)
     runs = _runs(frame, column)
     for value in values:
@@ -247,7 +265,10 @@ def _samples(
 
 
 def _logs(frame: pd.DataFrame, of: str, factor: str, conditions: Sequence[str]) -> pd.DataFrame:
-    """Return the metric's logarithm: rows of block and condition, a column for each value."""
+    """Return the metric's mean logarithms, with a column for each value of the factor.
+
+    There is a row for each block and combination of conditions.
+    """
     column = _column(frame, of)
     runs = _runs(frame, column)
     values = runs[factor].map(wording.text)

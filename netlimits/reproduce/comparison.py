@@ -1,13 +1,15 @@
 """Compare every statement and table of the reports with what our functions compute.
 
-agrees      recomputed: the computed figure rounds to the printed one
-differs     recomputed and does not, or transcribed and our copy differs from the report
-slip        the report is known to be wrong, and the right figure was computed; see the remark
-hedged      the text says "about", "nearly" or a range; the computed figure is shown with it
-as printed  transcribed, and equal
-beside      stated, and shown with a figure computed from something else; see the remark
-no data     stated, and the report gives no data; the lab's result is shown with it, if any
-condition   stated: the set-up (a link rate, an MTU)
+Each comparison is recomputed, transcribed or stated (`ComparisonKind`), and has a verdict:
+
+agrees      recomputed: the computed figure rounds to the printed figure
+differs     recomputed: the figures differ; transcribed: our copy differs from the report
+slip        the report has a known error, and the right figure was computed; see the remark
+hedged      recomputed: the text says "about", "nearly" or a range, or it has only words
+as printed  transcribed: our copy equals the report
+beside      stated: a figure that was computed from other data is shown next to it
+no data     stated: the report gives no data; the lab's result is shown next to it, if any
+condition   stated: a part of the set-up, such as a link rate or an MTU
 """
 
 from __future__ import annotations
@@ -29,14 +31,14 @@ from netlimits.reproduce.rounding import (
 )
 
 REPORTS: tuple[Report, ...] = (limiters.REPORT, acks.REPORT, headers.REPORT, turin.REPORT)
-"""In the order of `data/README.md`."""
+"""The reports, in the order of `data/README.md`."""
 
 ITEMS: tuple[tuple[Report, Item], ...] = tuple((r, item) for r in REPORTS for item in r.items)
-"""Every item of the reports, in their order."""
+"""Every item with its report, in the order of the reports."""
 
 
 def compare(report: Report, item: Item, known: Statements | None = None) -> list[Comparison]:
-    """Compare the figures that a report prints for an item with those computed from its data."""
+    """Compare the figures that a report prints for an item with figures computed from its data."""
     known = known or printed_figures()
     try:
         figures, checks = item.figures(), list(item.checks())
@@ -88,7 +90,7 @@ def judged(
 
 
 def _verdict(report: Report, key: str, figure: Printed, computed: ComputedFigure) -> Verdict:
-    """Return the verdict of a printed and a computed figure, without regard to known slips."""
+    """Return the verdict for a printed and a computed figure, without regard to known slips."""
     if computed.kind == "transcribed":
         return "as printed" if figure.agrees(computed) else "differs"
     if key in report.ranges:
@@ -105,7 +107,7 @@ SET_UP = ("configured", "standard")
 def stated(
     report: Report, statements: Statements, computed: Collection[str]
 ) -> Iterator[Comparison]:
-    """Yield the statements of a report for which nothing is computed: no data, or a condition."""
+    """Yield the statements of a report that have no data, or that describe a condition."""
     kinds = published.statements()
     kinds = kinds[(kinds["report"] == report.name) & kinds["kind"].isin(SET_UP)]
     conditions = {*kinds.index} - {*computed}
@@ -124,7 +126,11 @@ def stated(
 
 
 def comparisons() -> list[Comparison]:
-    """Return the comparisons of each report: those of its items, then its other statements."""
+    """Return the comparisons of all reports; each report's items come before its other statements.
+
+    Raises:
+        DataError: A statement belongs to no report.
+    """
     rows = list[Comparison]()
     statements = printed_figures()
     for report in REPORTS:

@@ -1,4 +1,4 @@
-"""“Headers and Data and Bitrates! And MTUs too! Oh My!”: a formula, its chart, and egress caps."""
+"""The report “Headers and Data and Bitrates! And MTUs too! Oh My!”: a formula and egress caps."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from netlimits.reproduce.rounding import ComputedFigure, exact, printed_figures,
 MTUS = tuple(sorted({*range(576, 9001, 8), 1460, 1500, 8896, 9000}))
 CLOUD_MTU = 8896
 MACHINES = ("32", "80")
-"""vCPUs of the chart's two n2-standard machines."""
+"""Numbers of vCPUs of the two n2-standard machines in the chart."""
 
 
 def plain(mtu: int, link: str | float = "100G") -> Bound:
-    """Return the bound of TCP with timestamps over IPv4 on plain Ethernet, the report's example."""
+    """Return the goodput bound of the report's example.
+
+    The example is TCP with timestamps over IPv4 on plain Ethernet.
+    """
     return goodput.bound(mtu, link, timestamps=True)
 
 
@@ -37,13 +40,13 @@ def _ratio_charts() -> Mapping[str, Chart]:
 
 
 def _mtus() -> Mapping[str, int]:
-    """Return the MTUs that the report states: standard, jumbo, cloud, cloud-default."""
+    """Return the report's MTUs by name: standard, jumbo, cloud and cloud-default."""
     stated = published.statements()["value"].filter(like="headers-mtu-")
     return {str(key).removeprefix("headers-mtu-"): int(value) for key, value in stated.items()}
 
 
 def _header_figures() -> Mapping[str, ComputedFigure]:
-    """Return the bytes of data in the example's packets, and our sizes of its headers."""
+    """Return the bytes of data in the example's packets, and the sizes of their headers."""
     mtu = _mtus()
     bound = plain(mtu["standard"])
     sizes = bound.frame().set_index("header")["bytes"]
@@ -72,14 +75,14 @@ def _ratio_figures() -> Mapping[str, ComputedFigure]:
 
 
 def limit(vcpus: str, mtu: int) -> tuple[Bound, Limit]:
-    """Return the bound of a machine's link, and whether it or the egress cap is lower."""
+    """Return the goodput bound of a machine's link, and the limit: this bound or the egress cap."""
     stated = published.statements()["value"]
     bound = plain(mtu, f"{stated[f'headers-physical-{vcpus}']:g}G")
     return bound, goodput.limit(bound, f"{stated[f'headers-egress-cap-{vcpus}']:g}G")
 
 
 def limits() -> pd.DataFrame:
-    """Return the limit of each machine at each MTU: the link's headers or the egress cap."""
+    """Return the limit of each machine at each MTU: the link's goodput bound or the egress cap."""
     rows = []
     for vcpus in MACHINES:
         for mtu in (1500, CLOUD_MTU):
@@ -105,7 +108,7 @@ def _cap_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _cap_checks() -> list[Agreement]:
-    """Check which limit binds, in the report's words."""
+    """Check that the limit that applies (link or egress cap) is the limit that the report names."""
     statements = (
         ("32", 1500, "egress cap", "room for the headers beside 50 Gbit/s of data"),
         ("80", 1500, "link", "no room for 100 Gbit/s of data and its headers"),
@@ -120,7 +123,7 @@ def _cap_checks() -> list[Agreement]:
 
 
 def _measured() -> list[Agreement]:
-    """Show what the report measured, without data, beside the bounds that we compute."""
+    """Compare the computed bounds with the throughput that the report states without data."""
     figures = {name: printed for name, (_, printed) in printed_figures().items()}
     link, jumbo = plain(1500), plain(CLOUD_MTU)
     least = 100 * (1 - jumbo.ratio)

@@ -1,4 +1,4 @@
-"""The items of a report: the classes that the files of the four reports share."""
+"""The classes of reports and their items, which the modules of the four reports share."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Kind = Literal["table", "chart", "trace", "formula", "script"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A figure that a report prints, and what our functions compute.
+    """A figure that a report prints, and the figure that our functions compute.
 
-    `value` is the number behind `came_out` in the printed unit; `low` and `high` are the interval
-    that the rounding of the data allows.
+    `came_out` is the text of the computed figure, and `value` its number in the printed unit. `low`
+    and `high` are the interval of the figure, since the data are rounded.
     """
 
     report: str
@@ -38,9 +38,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A comparison of words or whole tables with figures.
+    """A comparison of a report's words, or of a whole table, with computed figures.
 
-    `agrees` is None for words that no number can confirm.
+    `agrees` is None if no figure can confirm the words.
     """
 
     what: str
@@ -64,7 +64,7 @@ class Agreement:
 class Item:
     """A table, chart, trace, formula or script of a report, and how to regenerate it.
 
-    `tables` and `charts` return file name -> content, `figures` statement id -> figure.
+    `tables` and `charts` return file name -> content, and `figures` returns statement id -> figure.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A wrong figure of a report: the right one, in its unit, and the reason."""
+    """A wrong figure of a report: the right figure in the same unit, and the reason."""
 
     right: float
     why: str
@@ -89,9 +89,11 @@ class Slip:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report, and its statements that are not computed.
+    """A report with its items, and the statements that need special treatment.
 
-    `no_data` is statement -> (item whose experiment measures it, why it is not computed).
+    `no_data` maps a statement to (item whose experiment measures it, why it is not computed).
+    `slips` maps a statement to its known error. `ranges` has the statements that are the ends of
+    printed ranges.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""“A Brief Look at Network Performance Limiters”: its tables, charts, scripts and figures."""
+"""The report “A Brief Look at Network Performance Limiters”: tables, charts and scripts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from netlimits.reproduce.rows import arrived, sent, service_demands
 SUMMARIZED = ("throughput", "local_sd", "remote_sd")
 SIZES = "8192 over 1024"
 CPUS = 48
-"""CPUs of an n2-standard-48 (limiters-vcpus in `statements.csv`)."""
+"""Number of vCPUs of an n2-standard-48 (limiters-vcpus in `statements.csv`)."""
 
 RATE, SENT = "throughput_mbps", "local_send_throughput_mbps"
 LOCAL, REMOTE = "local_sd_us_per_kib", "remote_sd_us_per_kib"
@@ -49,7 +49,7 @@ def _summary_tables() -> Mapping[str, pd.DataFrame]:
 
 
 def _improvements() -> Mapping[str, ComputedFigure]:
-    """Return the nine improvements, by `improvement: METRIC, TRANSPORT`."""
+    """Return the Summary's nine improvements and the ratio of the send sizes, by statement id."""
 
     def ratios(frame: pd.DataFrame) -> dict[str, float]:
         table = summary(frame, SUMMARIZED, "send_size", "transport", SIZES)
@@ -110,7 +110,7 @@ def _udp_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _least_arrived(large: pd.DataFrame) -> str:
-    """Return the remark on how much less arrived than was sent."""
+    """Return the remark about the runs in which less data arrived than was sent."""
     lossy = large[large[RATE] < large[SENT]]
     return (
         f"of what was sent; in {len(lossy)} of {len(large)} runs less arrived, "
@@ -145,11 +145,11 @@ def _pps_charts() -> Mapping[str, Chart]:
 
 
 WORDS = (("regime", "roughly the same", 1, 64), ("close", "somewhat close", 128, 512))
-"""The text's words for the number of send calls between two message sizes."""
+"""(Name, the text's words about the numbers of send calls, smallest size, largest size)."""
 
 
 def _pps_checks() -> list[Agreement]:
-    """Compare the text's words with the differences of the send calls at these sizes."""
+    """Compare the text's words with the differences between the numbers of send calls."""
     calls = published_rows("packets-per-second").set_index("send_size")["local_send_calls"]
     agreements = []
     for short, words, low, high in WORDS:

@@ -1,4 +1,4 @@
-"""Mark in our charts what a report states about charts whose data it does not give."""
+"""Draw marks in our charts for the figures that a report states without giving the data."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ WRAPPED = 50
 """Maximum number of characters in a line of a label."""
 
 LABEL_WIDTH, LABEL_HEIGHT = 0.5, 0.08
-"""Room that the label of a length on the x-axis needs, as shares of the axes."""
+"""Space for the label of a length on the x-axis, as shares of the width and the height."""
 
 NEAR = 0.03
-"""Maximum distance of printed levels with a common label, as a share of the axis."""
+"""Maximum distance between two levels that share a label, as a share of the axis."""
 
 
 def note(chart: Chart, text: str) -> None:
-    """Write a sentence below the chart, as the title of its legend if it has one there."""
+    """Write a sentence below the chart, or as the title of its legend if it has one."""
     with style():
         if chart.legends:
             chart.legends[0].set_title(text, FontProperties(size=SMALL))
@@ -71,7 +71,7 @@ def _level(
 
 
 def sizes_in_words(chart: Chart, words: Iterable[tuple[str, int, int]]) -> Chart:
-    """Draw each (words, smallest size, largest size) as a bracket above the first panel."""
+    """Draw each (words, smallest size, largest size) as a labelled bar above the first panel."""
     axes = chart.axes[0]
     top = axes.get_ylim()[1]
     with style():
@@ -94,7 +94,7 @@ def sizes_in_words(chart: Chart, words: Iterable[tuple[str, int, int]]) -> Chart
 
 
 def aggregate(limits: pd.DataFrame) -> Chart:
-    """Draw the limits of two machines by MTU (`headers.limits`), and the text's words on them."""
+    """Draw the limits of two machines by MTU (`headers.limits`), with the report's words."""
     stated = published.statements()["value"]
     mtus = sorted(limits["mtu"].unique())
     low, high = (float(stated[f"headers-shortfall-80-{end}"]) for end in ("low", "high"))
@@ -141,10 +141,10 @@ def aggregate(limits: pd.DataFrame) -> Chart:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of the Turin report: the lab's runs that draw it, and what the report states.
+    """How to draw a figure of the Turin report: the lab's runs, and marks for the report's figures.
 
-    `only` selects the runs of one tool. `levels` are the (statement, label) of values on the
-    y-axis, and `places` those of lengths on the x-axis.
+    `only` selects the runs of a tool. `levels` has (statement, label) for values on the y-axis, and
+    `places` has (statement, label) for lengths on the x-axis.
     """
 
     experiment: str
@@ -225,11 +225,11 @@ FIGURES = {
         places=(("turin-stress-nttcp-length", "stress noticeable up to"),),
     ),
 }
-"""Number of the figure in the report -> figure."""
+"""Number of a figure in the report -> how to draw it."""
 
 
 def turin(number: str, title: str) -> Chart:
-    """Draw a figure of the Turin report: the lab's curves, with marks of what the report states."""
+    """Draw a figure of the Turin report: the lab's curves, with marks for the report's figures."""
     figure = FIGURES[number]
     stated = {key: printed for key, (_, printed) in printed_figures().items()}
     runs = turin_lab.runs(figure.experiment)
@@ -256,19 +256,19 @@ def turin(number: str, title: str) -> Chart:
         for key, label in figure.places:
             _place(axes, stated[key].value, f"{label} {stated[key].written} ")
         for text in [text for text in axes.texts if getattr(text, "xy", None) == (0, 1)]:
-            text.remove()  # the subtitle of a chart without marks
+            text.remove()  # the subtitle, which `heading` replaces
         heading(axes, title, f"{'; '.join(remarks)}. The text: {figure.words}")
     return chart
 
 
 def _greatest_mean(runs: pd.DataFrame) -> float:
-    """Return the greatest mean goodput of any configuration, Mbit/s."""
+    """Return the greatest mean goodput of all configurations in Mbit/s."""
     factors = [n for n in ("tool", "send_size", "tso", "mtu", "workers_per_cpu") if n in runs]
     return float(runs.groupby(factors)["throughput_mbps"].mean().max())
 
 
 def _ranges(runs: pd.DataFrame) -> Chart:
-    """Draw the range of each tool's goodput, by length."""
+    """Draw the range of each tool's goodput at each length."""
     with style():
         chart, (axes,) = blank(6.8, 4.0)
         groups = [
@@ -291,7 +291,7 @@ def _ranges(runs: pd.DataFrame) -> Chart:
 
 
 def _printed(axes: Axes, levels: Sequence[tuple[str, str, float]]) -> None:
-    """Draw dashed lines at the levels (label, text, height); close ones share a label."""
+    """Draw dashed lines at the levels (label, text, height); close levels share a label."""
     top = max([axes.get_ylim()[1], *(1.1 * height for *_, height in levels)])
     axes.set_ylim(0, 1.06 * top if levels else top)
     groups: list[list[tuple[str, str, float]]] = []
@@ -319,7 +319,7 @@ def _printed(axes: Axes, levels: Sequence[tuple[str, str, float]]) -> None:
 
 
 def _place(axes: Axes, at_bytes: float, label: str) -> None:
-    """Draw a dashed line at a length, with its label to the left where no curve passes."""
+    """Draw a dashed line at a length, with a label to the left at a height without curves."""
     drawn = [points for line in axes.lines if len(points := np.asarray(line.get_xydata())) > 2]
     to_axes = axes.transData + axes.transAxes.inverted()
     right = to_axes.transform((at_bytes, axes.get_ylim()[1]))[0]

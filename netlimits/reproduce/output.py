@@ -1,4 +1,4 @@
-"""Write the reports' items: tables as CSV and Markdown, charts as PNG and SVG, comparisons."""
+"""Write the reports' tables as CSV and Markdown, their charts as PNG and SVG, and comparisons."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class Regenerated:
-    """An item with its files and comparisons; `item` is None for statements outside the items."""
+    """An item with its files and comparisons; `item` is None for statements of no item."""
 
     report: Report
     item: Item | None
@@ -38,9 +38,9 @@ class Regenerated:
 
 
 def regenerate(folder: Path | str) -> Iterator[Regenerated]:
-    """Write every table and chart below a folder, and yield each item when it is ready.
+    """Write all tables and charts into a folder, and yield each item when it is written.
 
-    The same data give the same bytes.
+    The files are identical, byte for byte, each time.
 
     Args:
         folder: Directory, created if missing.
@@ -66,7 +66,7 @@ def regenerate(folder: Path | str) -> Iterator[Regenerated]:
 
 
 def write_item(report: Report, item: Item, folder: Path) -> tuple[Path, ...]:
-    """Write an item's tables and charts into the existing `tables` and `charts` of a folder."""
+    """Write an item's tables and charts into the existing subfolders `tables` and `charts`."""
     files: list[Path] = []
     for name, table in item.tables().items():
         files.append(folder / "tables" / f"{name}.csv")
@@ -119,7 +119,7 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
 
 
 def tally(rows: Sequence[Comparison]) -> str:
-    """Count the comparisons by kind and verdict, as a text of a few lines."""
+    """Return a text of a few lines that counts the comparisons by kind and verdict."""
     number = {
         (kind, verdict): sum(row.kind == kind and row.verdict == verdict for row in rows)
         for kind in get_args(ComparisonKind)

@@ -1,7 +1,8 @@
 """The six percentile charts of “A Brief Look at Network Performance Limiters”.
 
-The report draws them from a larger set of results that it does not give. Here they are drawn from
-the printed runs. TCP with offloads off has no printed runs; the Summary's means stand for it.
+The report draws the charts from a larger set of results, which it does not give. This module draws
+them from the printed runs. The report prints no runs of TCP with offloads off, so the charts show
+the Summary's means instead.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ OF = {
     "send-sd": ("local_sd", "Single-Stream Send Service Demand"),
     "receive-sd": ("remote_sd", "Single-Stream Receive Service Demand"),
 }
-"""Part of an item's name -> metric, and the report's heading of the chart."""
+"""Part of an item's name -> (metric, the report's heading of the chart)."""
 
 
 def by_size() -> list[Item]:
-    """Return UDP with 1024 and 8192 bytes per send: three charts of the 20 printed runs."""
+    """Return three charts of the 20 printed UDP runs, with 1024 and 8192 bytes per send."""
     return [
         _item(
             f"udp-{short}-percentiles",
@@ -42,7 +43,7 @@ def by_size() -> list[Item]:
 
 
 def by_transport() -> list[Item]:
-    """Return UDP and TCP with stateless offloads: three charts of the 40 printed runs."""
+    """Return three charts of the 40 printed runs of UDP and of TCP with stateless offloads."""
     return [
         _item(
             f"transport-{short}-percentiles",
@@ -78,7 +79,7 @@ OTHER_SET = "which are from another set of runs than those printed"
 
 
 def _off(of: str) -> list[tuple[str, float]]:
-    """Return (label, mean) of TCP off at each size, as in the Summary."""
+    """Return (label, mean) for each send size, from the Summary's rows of TCP off."""
     rows = published_rows("summary", {"transport": "TCP off"})
     column = metric(of).column
     texts = published.printed("summary").loc[rows.index, column]
@@ -89,7 +90,7 @@ def _off(of: str) -> list[tuple[str, float]]:
 
 
 def _sets(of: str) -> list[Agreement]:
-    """Show the Summary's means of UDP and TCP on beside those of the printed runs."""
+    """Compare the Summary's means of UDP and TCP on with the means of the printed runs."""
     column, unit, texts = metric(of).column, metric(of).unit, published.printed("summary")
     runs = _runs(tuple(TRANSPORTS))
     agreements = []
@@ -115,7 +116,7 @@ DIGITS = {"throughput": 0, "local_sd": 2, "remote_sd": 2}
 
 
 def _example() -> str:
-    """Return an example of how the Summary differs from the printed runs."""
+    """Return a sentence with one difference between the Summary and the printed runs."""
     row = published_rows("summary", {"transport": "UDP", "send_size": 8192})[
         "throughput_mbps"
     ].iloc[0]
@@ -125,12 +126,12 @@ def _example() -> str:
 
 
 def sets_note() -> str:
-    """Return the note that the Summary's means are of another set of runs."""
+    """Return a note which says that the Summary's means come from other runs."""
     return f"The Summary's means are from another set of runs than those printed: {_example()}."
 
 
 TRANSPORTS = {"udp-send-size": "UDP", "tcp-mss": "TCP on"}
-"""Table -> the report's word for its transport."""
+"""Name of a table -> the Summary's name for its transport."""
 
 
 def _runs(names: tuple[str, ...]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The published numbers: the reports' tables, traces and stated figures, as frames.
+"""Load the published numbers: the reports' tables, traces and stated figures.
 
     from netlimits import published
     published.table("udp-send-size")
@@ -22,7 +22,7 @@ DTYPES = {"integer": "Int64", "number": "float64", "string": "str"}
 
 @cache
 def folder() -> Path:
-    """Return the folder of the published files: the package's, or a checkout's `data/`.
+    """Return the folder of the published files: `data/` of the installed package or a checkout.
 
     Raises:
         DataError: The files are not installed.
@@ -50,7 +50,7 @@ def resource(name: str) -> dict[str, Any]:
         name: Name of a table or trace.
 
     Raises:
-        DataError: The name is unknown; the message has the nearest one.
+        DataError: The name is unknown. The message suggests the nearest name.
     """
     resources: dict[str, dict[str, Any]] = {r["name"]: r for r in description()["resources"]}
     if name in resources:
@@ -71,18 +71,20 @@ def tables() -> dict[str, str]:
 
 
 def traces() -> dict[str, str]:
-    """Return name -> title of every packet trace (tcpdump's text, for `analysis.bursts.trace`)."""
+    """Return name -> title of every packet trace, a text of tcpdump for `analysis.bursts.trace`."""
     return {r["name"]: r["title"] for r in description()["resources"] if r["format"] == "txt"}
 
 
 def printed(name: str) -> pd.DataFrame:
-    """Return a table with every value as printed text, with trailing zeros; "" if missing.
+    """Return a table with the text of every value as printed, including trailing zeros.
+
+    Missing values are "".
 
     Args:
         name: Name of a table.
 
     Raises:
-        DataError: The name is unknown or a trace.
+        DataError: The name is unknown, or is the name of a trace.
     """
     if resource(name)["format"] != "csv":
         raise DataError(f"{name} is a trace, not a table; its file is published.path({name!r})")
@@ -90,18 +92,19 @@ def printed(name: str) -> pd.DataFrame:
 
 
 def table(name: str) -> pd.DataFrame:
-    """Return a table as numbers, a row for each run, with the columns of `metrics.METRICS`.
+    """Return a table as numbers, with a row for each run and the columns of `metrics.METRICS`.
 
-    If the report prints what was sent and what arrived but no throughput, `throughput_mbps` is what
-    arrived (netperf's THROUGHPUT). An empty field is missing; integers without a gap are int64.
+    If the report prints send and receive rates but no throughput, `throughput_mbps` is the receive
+    rate (netperf's THROUGHPUT). Empty fields are missing values. Columns of integers have the type
+    Int64 if a value is missing, else int64.
 
     Args:
         name: Name of a table.
 
     Raises:
-        DataError: The name is unknown or a trace.
+        DataError: The name is unknown, or is the name of a trace.
     """
-    printed(name)  # raises for a trace
+    printed(name)  # raises DataError for a trace
     fields = resource(name)["schema"]["fields"]
     frame = pd.read_csv(
         path(name),
@@ -120,7 +123,7 @@ def table(name: str) -> pd.DataFrame:
 
 
 def statements() -> pd.DataFrame:
-    """Return the figures that the texts state, by `id`.
+    """Return the figures that the reports' texts state, indexed by `id`.
 
     Returns:
         Columns report, where, value, unit, kind (measured, computed, configured, standard),

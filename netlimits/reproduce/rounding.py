@@ -1,10 +1,10 @@
-"""Decide whether a computed figure agrees with a printed one, given rounding.
+"""Decide whether a computed figure agrees with a printed figure, in spite of rounding.
 
-A printed figure stands for an interval: 3.81 for 3.805 to 3.815. So a figure computed from printed
-ones is an interval too. To find its ends, it is computed again with each group of rows moved up or
-down by half a unit of the last digit, in all combinations. That suffices, since means, ratios and
-differences are monotone in each group. The figures agree if the intervals meet; there is no other
-tolerance.
+A printed figure stands for an interval: 3.81 for 3.805 to 3.815. So a figure that is computed from
+printed figures has an interval too. To find its ends, `within_rounding` moves the rows of each
+group up or down by half a unit of the last digit. It computes the figure for all combinations.
+These give the ends, since means, ratios and differences are monotone in each group. Two figures
+agree if their intervals overlap; there is no other tolerance.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ HEDGED = ("about", "nearly", "for example")
 """Qualifiers in `statements.csv` of figures that are only approximate."""
 
 ComparisonKind = Literal["recomputed", "transcribed", "stated"]
-"""Where the computed figure of a comparison comes from:
+"""The source of the computed figure in a comparison:
 
-    recomputed    from other printed numbers: only these test the report
-    transcribed   a total, a count or a repeated figure of a table: it tests our copy of the table
-    stated        the report gives nothing to compute it from
+    recomputed    it is computed from other printed numbers; only these comparisons test the report
+    transcribed   it is a total, a count or a repeated figure, and tests our copy of a table
+    stated        there is none, since the report gives no data to compute it from
 """
 
 EDGE = 1e-9
-"""Intervals this close still meet: the gap is the error of binary fractions."""
+"""Maximum gap between intervals that still overlap, because of errors of binary fractions."""
 
 Verdict = Literal[
     "agrees", "differs", "slip", "hedged", "as printed", "beside", "no data", "condition"
@@ -41,7 +41,7 @@ Verdict = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ComputedFigure:
-    """A figure computed from the data, and the interval that their rounding allows."""
+    """A figure computed from the data, with its interval, since the data are rounded."""
 
     value: float
     low: float
@@ -50,7 +50,7 @@ class ComputedFigure:
     kind: ComparisonKind = "recomputed"
 
     def written(self, precision: int) -> str:
-        """Return the value with two digits more than printed, and its interval if any."""
+        """Return the value as text with `precision` + 2 decimals, and its interval if any."""
         if precision == 0 and self.low == self.high == round(self.value):
             return f"{self.value:.0f}"
         value, low, high = (f"{x:.{precision + 2}f}" for x in (self.value, self.low, self.high))
@@ -59,7 +59,7 @@ class ComputedFigure:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A figure as printed: `precision` decimals, and how the text hedges it."""
+    """A printed figure with `precision` decimals; `qualifier` is the text's hedge, if any."""
 
     value: float
     precision: int
@@ -68,7 +68,7 @@ class Printed:
 
     @property
     def half_unit(self) -> float:
-        """How far a figure may be off and still round to this one, in its unit."""
+        """Half a unit of the last printed digit, the largest rounding error."""
         return 10.0**-self.precision / 2
 
     @property
@@ -78,13 +78,13 @@ class Printed:
 
     @property
     def written(self) -> str:
-        """The figure as printed, with its unit and hedge."""
+        """The text of the figure as printed, with its unit and qualifier."""
         number = f"{self.value:.{self.precision}f}"
         hedge = "" if self.qualifier == "exactly" else f"{self.qualifier} "
         return f"{hedge}{number}{'' if self.unit in ('', 'ratio') else f' {self.unit}'}"
 
     def agrees(self, computed: ComputedFigure) -> bool:
-        """Return True if the computed figure, within its interval, can round to the printed one."""
+        """Return True if a value in the computed figure's interval rounds to the printed figure."""
         slack = EDGE * max(1.0, abs(self.value))
         if self.qualifier == "more than":
             return computed.high > self.value
@@ -95,23 +95,26 @@ class Printed:
 
 
 def exact(value: float, rule: str = "") -> ComputedFigure:
-    """Return a figure that does not depend on rounded ones, such as a count."""
+    """Return a figure that does not depend on rounded figures, such as a count."""
     return ComputedFigure(float(value), float(value), float(value), rule)
 
 
 def transcribed(value: float, rule: str = "") -> ComputedFigure:
-    """Return a figure that our copy of a table repeats: it checks the copy, not the report."""
+    """Return a figure from our copy of a table; it tests the copy, not the report."""
     return ComputedFigure(float(value), float(value), float(value), rule, "transcribed")
 
 
 def half_units(texts: pd.Series[Any]) -> np.ndarray:
-    """Return half a unit of the last printed digit: 0.005 for "3.81", 0.5 for "4805"."""
+    """Return half a unit of the last digit of each text: 0.005 for "3.81", 0.5 for "4805"."""
     decimals = texts.str.partition(".")[2].str.len().to_numpy(dtype=float)
     return 0.5 * 10.0**-decimals
 
 
 def published_rows(name: str, where: Mapping[str, Any] | None = None) -> pd.DataFrame:
-    """Return the rows of a published table with the values in `where`; tuples are alternatives."""
+    """Return the rows of a published table that have the values in `where`.
+
+    `where` maps a column to a value, or to a tuple of alternative values.
+    """
     frame = published.table(name)
     for column, values in (where or {}).items():
         frame = frame[frame[column].isin(values if isinstance(values, tuple) else (values,))]
@@ -125,10 +128,10 @@ def within_rounding(
     figures: Callable[[pd.DataFrame], Mapping[str, float]],
     where: Mapping[str, Any] | None = None,
 ) -> dict[str, ComputedFigure]:
-    """Compute `figures` of a published table, each with the interval that its rounding allows.
+    """Compute `figures` of a published table, each with the interval due to rounding.
 
-    `rounded` are the columns of rounded figures. They are changed by half a unit of their last
-    digit: up or down in all rows with the same value of `by`, in every combination of these values.
+    `rounded` has the columns with rounded figures, and `by` is the column that defines the groups
+    of rows. Each group moves up or down as a whole, in all combinations (see the module).
     """
     frame = published_rows(name, where)
     texts = published.printed(name).loc[frame.index]
@@ -150,7 +153,7 @@ Statements = Mapping[str, tuple[str, Printed]]
 
 
 def printed_figures() -> Statements:
-    """Return statement id -> its description and printed figure, with the Improvement rows."""
+    """Return statement id -> (description, printed figure), including the Improvement rows."""
     statements = {
         str(key): (
             str(row["where"]),
@@ -166,5 +169,5 @@ def printed_figures() -> Statements:
 
 
 def improvement_id(column: str, transport: str) -> str:
-    """Return the statement id of a cell of the Summary's Improvement rows."""
+    """Return the statement id of a cell in the Summary's Improvement rows."""
     return f"improvement: {metric(column).title}, {transport}"

@@ -1,4 +1,4 @@
-"""Check the columns of a table that follow from its other columns, within rounding."""
+"""Check, within rounding, the columns of a table that can be computed from its other columns."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from netlimits.reproduce.items import Agreement
 from netlimits.reproduce.rounding import EDGE, ComparisonKind, half_units, published_rows
 
 SECONDS = (9.995, 10.005)
-"""Shortest and longest run that rounds to 10.00 s, which the rows imply but do not print."""
+"""Shortest and longest run that rounds to 10.00 s, a time that the rows imply but do not print."""
 
 
 def service_demands(
     name: str, end: str, cpus: int, where: Mapping[str, Any] | None = None
 ) -> Agreement:
-    """Recompute the service demand (µs/KiB) of one end from its CPU and what was sent."""
+    """Recompute one end's service demand (µs/KiB) from its CPU utilization and the send rate."""
     frame = published_rows(name, where)
     texts = published.printed(name).loc[frame.index]
     rate = next(c for c in ("local_send_throughput_mbps", "throughput_mbps") if c in texts)
@@ -38,7 +38,7 @@ def service_demands(
 
 
 def sent(name: str) -> Agreement:
-    """Recompute the send throughput (10⁶ bit/s) from calls, size and time."""
+    """Recompute the send throughput (10⁶ bit/s) from the calls, their size and the time."""
     frame, texts = published_rows(name), published.printed(name)
     bits = 8 * frame["local_send_calls"].to_numpy() * frame["send_size"].to_numpy() / 1e6
     what = "Send throughput, recomputed from calls × size in 10.00 s"
@@ -48,7 +48,7 @@ def sent(name: str) -> Agreement:
 
 
 def arrived(name: str) -> Agreement:
-    """Recompute the receive throughput (10⁶ bit/s) from the sent one and the calls received."""
+    """Recompute the receive throughput (10⁶ bit/s) from the send throughput and the calls."""
     frame, texts = published_rows(name), published.printed(name)
     rate = "local_send_throughput_mbps"
     share = (frame["remote_recv_calls"] / frame["local_send_calls"]).to_numpy()
@@ -67,7 +67,10 @@ def _check(
     high: np.ndarray,
     kind: ComparisonKind = "recomputed",
 ) -> Agreement:
-    """Count the rows whose printed figures can round from [low, high]; name the first other row."""
+    """Count the rows whose printed figure agrees with [low, high], and name the first that differs.
+
+    `texts` has the printed figures.
+    """
     printed, half = texts.to_numpy(dtype=float), half_units(texts)
     meets = (low <= printed + half + EDGE) & (high >= printed - half - EDGE)
     rows = "1 row" if len(meets) == 1 else f"{len(meets)} rows"

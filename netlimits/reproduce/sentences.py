@@ -1,4 +1,4 @@
-"""Check what the report on limiters states in words about its tables."""
+"""Check the sentences of the report on limiters about its tables."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def of_udp() -> list[Agreement]:
 
 
 def of_tcp() -> list[Agreement]:
-    """Check the paragraph below the TCP_STREAM table, which compares it with UDP's."""
+    """Check the paragraph below the TCP_STREAM table, which compares TCP with UDP."""
     udp, tcp = (
         {column: _means(published_rows(name), column) for column in (RATE, *DEMANDS.values())}
         for name in ("udp-send-size", "tcp-mss")
@@ -83,7 +83,7 @@ def of_tcp() -> list[Agreement]:
 
 
 def of_summary() -> list[Agreement]:
-    """Check the sentences on the means, in the Summary and below the charts by transport."""
+    """Check the sentences about means in the Summary and below the charts by transport."""
     summary = published_rows("summary")
     transports = {
         name: _means(summary[summary["transport"] == name], RATE)

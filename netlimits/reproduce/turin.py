@@ -1,4 +1,4 @@
-"""“Performance Measurements, Report 3” (Politecnico di Torino): its bound, figures and scripts."""
+"""The Turin report: “Performance Measurements, Report 3” (Politecnico di Torino)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from netlimits.reproduce.rounding import ComputedFigure, exact, published_rows, 
 
 LINK = "2.5G"
 PEAKS = {1500: "turin-peak", 9000: "turin-jumbo-peak"}
-"""MTU -> prefix of the statement ids of both tools' peaks."""
+"""MTU -> prefix of the statement ids for the peaks of both tools."""
 
 
 def bounds() -> pd.DataFrame:
-    """Return the goodput bounds (Gbit/s) at both MTUs, and the peaks that the report states."""
+    """Return the goodput bounds at both MTUs and the peaks that the report states, in Gbit/s."""
     stated = published.statements()["value"]
     rows = []
     for mtu, start in PEAKS.items():
@@ -41,7 +41,7 @@ def bounds() -> pd.DataFrame:
 
 
 def _formula_figures() -> Mapping[str, ComputedFigure]:
-    """Return the formula's figures at the MTUs and link rate that the report states."""
+    """Return the figures of the goodput formula for the report's MTUs and link rate."""
     stated = published.statements()["value"]
     link = f"{stated['turin-link']:g}G"
     standard, jumbo = (
@@ -90,13 +90,13 @@ FIGURES = (
     ("8a", "Nttcp under stress: Goodput", "cpu-stress"),
     ("8b", "Nttcp under stress: CPU Consumption", "cpu-stress"),
 )
-"""Number, caption and experiment."""
+"""(Number, caption, experiment) of each figure."""
 
 NO_DATA = "the report gives no data of this curve; drawn: the lab's"
 
 
 def _figure(number: str, caption: str) -> Callable[[], Mapping[str, Chart]]:
-    """Return a function that draws a figure of the report by `marks.turin`."""
+    """Return a function that draws a figure of the report with `marks.turin`."""
     title = f"Figure {number}: {caption}"
     return lambda: {f"turin-figure-{number}": marks.turin(number, title)}
 
@@ -150,7 +150,7 @@ CURVES = {
     "6": ("jumbo-cpu", "jumbo-cpu-saturated"),
     "8a": ("stress-nttcp-saturation",),
 }
-"""Figure -> statements that the report reads off its curves, without the prefix `turin-`."""
+"""Figure -> ids, without `turin-`, of the statements that the report reads off the figure."""
 REPORT = Report(
     "turin",
     "Performance Measurements, Report 3",

@@ -1,7 +1,8 @@
-"""The Turin report's figures and claims, measured on the lab's machines.
+"""Judge the Turin report's claims with runs on the lab's machines.
 
-`turin-lab.csv` has a row for each run of the gallery's campaigns (written by `scripts/gallery.py`).
-Claims about the report's link of 2.5 Gbit/s are judged only by runs that fill such a link.
+`scripts/gallery.py` writes `turin-lab.csv`, which has a row for each run of the gallery's
+campaigns. Some claims depend on the report's link of 2.5 Gbit/s. Only runs that fill such a link
+can decide them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ COLUMNS = (
     *("run", "block", "tool", "send_size", "tso", "mtu", "workers_per_cpu"),
     *("throughput_mbps", "local_process_cpu_pct", "local_processes", "local_threads"),
 )
-"""Columns of each ok run that the file keeps."""
+"""Columns of the file besides `experiment`; the rows are runs with the status ok."""
 
 CPU = "local_process_cpu"
 MSS = 1460
@@ -45,19 +46,19 @@ PAIR = ("iperf3", "nttcp")
 """The report's tools."""
 JUMBO = ("tool", "send_size", "mtu")
 FILLED = full_link(JUMBO, PEAK, share=0.93)
-"""Condition that both MTUs fill the link; their rates then differ by the headers' share, 5 %."""
+"""Condition that runs with both MTUs fill the link; headers make their rates differ by 5 %."""
 
 LINK = 100_000_000
-"""Bit rate of the path of tool-comparison, in bit/s of frames."""
+"""Rate of the path in the experiment tool-comparison, in bit/s of frames."""
 LAB_BOUND = LINK / 1e6 * 1448 / 1514
-"""Goodput that this path allows, in Mbit/s: a shaper counts frames, without preamble and FCS."""
+"""Maximum goodput of this path in Mbit/s; its shaper counts frames without preamble and FCS."""
 REPORTS_BOUND = 2354.0
-"""Goodput that the report's link of 2.5 Gbit/s allows, in Mbit/s."""
+"""Maximum goodput of the report's link of 2.5 Gbit/s, in Mbit/s."""
 
 
 @cache
 def runs(experiment: str) -> pd.DataFrame:
-    """Return the runs of an experiment as a frame, with those of COLUMNS that it has."""
+    """Return the runs of an experiment as a frame, without columns that have no values."""
     text = resources.files("netlimits.reproduce").joinpath(FILE)
     with text.open(encoding="utf-8") as file:
         every = pd.read_csv(file)
@@ -68,7 +69,7 @@ def runs(experiment: str) -> pd.DataFrame:
 
 
 def reports_link(frame: pd.DataFrame) -> str:
-    """Return why the runs are not of a link like the report's; "" if they are."""
+    """Return the reason if the runs do not fill a link like the report's, else ""."""
     rates = frames.usable(frame).groupby(["tool", "send_size"])["throughput_mbps"].mean()
     fastest = float(rates.max())
     if 0.9 <= fastest / REPORTS_BOUND <= 1.1:
@@ -77,14 +78,17 @@ def reports_link(frame: pd.DataFrame) -> str:
 
 
 def saturation(runs: pd.DataFrame) -> float:
-    """Return the send size from which on goodput stays at its peak."""
+    """Return the smallest send size from which goodput stays within 5 % of its peak."""
     rates = runs.groupby("send_size")["throughput_mbps"].mean().sort_index()
     below = rates.index[rates < FULL * rates.max()]
     return float(rates.index[rates.index > (below.max() if len(below) else 0)].min())
 
 
 def spread(frame: pd.DataFrame) -> Sample:
-    """Return nttcp's mean absolute deviation of goodput from its medians, over iperf3's."""
+    """Return the sample of a ratio: the variation of nttcp's goodput, divided by iperf3's.
+
+    The variation is the mean absolute deviation from the tool's median at each send size.
+    """
     runs = frames.usable(frame)
     rates = runs["throughput_mbps"]
     medians = rates.groupby([runs["tool"], runs["send_size"]]).transform("median")
@@ -102,19 +106,19 @@ def _mean(of: str) -> Callable[[pd.DataFrame], float]:
 
 
 def slowed(runs: pd.DataFrame) -> float:
-    """Return the largest send size at which stress takes more than 5 % of goodput."""
+    """Return the largest send size at which stress reduces goodput by more than 5 %."""
     rates = runs.pivot_table("throughput_mbps", "send_size", "workers_per_cpu")
     return float(rates.index[rates[2] < FULL * rates[0]].max())
 
 
 def busiest(runs: pd.DataFrame) -> float:
-    """Return the send size at which the tool's CPU peaks."""
+    """Return the send size at which the tool's mean CPU utilization is highest."""
     cpu = runs.groupby("send_size")[metric(CPU).column].mean().sort_values()
     return float(cpu.index[-1])
 
 
 def claims() -> tuple[Assertion, ...]:
-    """Return the report's claims about its curves, each as a ratio of the lab's runs."""
+    """Return the report's claims about its curves, each as a ratio that the lab's runs measure."""
     of_nttcp, of_iperf3 = "tool == 'nttcp'", "tool == 'iperf3'"
     jumbo = f"{of_iperf3} and mtu == 9000"
     unstressed = full_link(("tool", "send_size"), f"workers_per_cpu == 0 and {LARGE}")
@@ -286,7 +290,7 @@ def claims() -> tuple[Assertion, ...]:
 
 @cache
 def judgements() -> dict[str, Judgement]:
-    """Return the lab's judgement of each claim, by statement."""
+    """Return the judgement of each claim by the lab's runs, by statement id."""
     return {
         statement: judgement
         for judgement in (claim.judge(runs(claim.experiment)) for claim in claims())

@@ -1,1 +1,1 @@
-"""Restore hosts: the undo log, the notes on hosts, the guard, and the restore itself."""
+"""Change and restore hosts: the undo log, the notes on hosts, the guard and the restore."""

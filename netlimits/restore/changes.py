@@ -1,9 +1,10 @@
 """Change the settings of hosts, and restore them.
 
-`Changes` is the only class that changes a host: it records the original state before the first
-write, reads back after every write, and restores all in reverse order. To save a round trip, the
-state read back after one change is the basis of the next one. If another user changed the setting
-meanwhile, the read-back shows it, and the change is made again from a new reading.
+`Changes` is the only class that changes settings. It records the original state before the first
+write, reads the state back after every write, and restores all settings in reverse order. To save a
+round trip, each change starts from the state that was read back after the previous change. If
+another user changed the setting in between, the next read-back shows this. Then `Changes` reads the
+setting again and repeats the change.
 """
 
 from __future__ import annotations
@@ -32,11 +33,15 @@ from netlimits.settings import setting as setting_of
 class Changes:
     """The changes made on hosts, and how to undo them.
 
-    `originals` were recorded by an earlier process; one that fails `states.fault` is not restored.
-    If they are not `ours`, only what an experiment may set is restored. If they are not `ours` or
-    come from notes (`noted`), those that differ from the host in a way that no setting can cause
-    (`notes.impossible`) are not restored. The state of one place belongs to the thread that has
-    its host; `changed` and `restore` are called while no run is in progress.
+    An earlier process recorded `originals`. Not all of them are restored:
+
+    - If `states.fault` finds a fault in an original, it is not restored.
+    - If the originals are not `ours`, only the parts that an experiment may set are restored.
+    - If they are not `ours`, or come from notes (`noted`), an original is not restored if
+      `notes.impossible` reports a difference.
+
+    Only the thread of a host's present run may use the state of the host's settings. `changed` and
+    `restore` may be used only while no run is in progress.
     """
 
     def __init__(
@@ -65,13 +70,13 @@ class Changes:
         return tuple(self._originals.values())
 
     def look(self, role: str, interface: str, name: str, wanted: Any) -> None:
-        """Read and keep a setting's state before another setting changes it as a side effect."""
+        """Read and keep the state of a setting, which another setting is about to change too."""
         place = (role, interface, name)
         if place not in self._originals and place not in self._seen:
             self._seen[place] = current(self._host(role), name, interface, wanted)
 
     def reach(self, role: str, interface: str, name: str, wanted: Any) -> State:
-        """Bring a setting to `wanted` and return the state read back. Raises SettingError."""
+        """Change a setting to `wanted`, and return the state read back. Raises SettingError."""
         setting, place = setting_of(name), (role, interface, name)
         read = setting.read(interface, wanted)
         if known := self._known(place, wanted):
@@ -81,7 +86,7 @@ class Changes:
         commands = _named(role, lambda: setting.change(interface, state, wanted))
         if commands:
             seen = self._seen.get(place, state)
-            if place not in self._originals:  # else this campaign has changed it already
+            if place not in self._originals:  # this campaign has not changed the setting yet
                 _named(role, lambda: setting.check_found(interface, seen))
             self._remember(Original(role, interface, name, seen))
             changed, state = self._begin_change(role, interface, name, commands, wanted)()
@@ -96,9 +101,11 @@ class Changes:
     def begin(
         self, role: str, interface: str, name: str, wanted: Any
     ) -> Callable[[], State] | None:
-        """Start `reach` and return a function that waits, so that several hosts change at once.
+        """Start to change a setting, so that several hosts can be changed concurrently.
 
-        Return None unless the last reading leads to one command that can be started.
+        Returns:
+            A function that waits and returns the state read back. None if the change needs a new
+            reading first, needs no command or several, or cannot be started without waiting.
         """
         place = (role, interface, name)
         known = self._known(place, wanted)
@@ -108,7 +115,10 @@ class Changes:
         return self._begin_known(place, wanted, known)
 
     def _known(self, place: tuple[str, str, str], wanted: Any) -> tuple[Command, ...]:
-        """Return the commands of a change from the last reading; () if unknown or not needed."""
+        """Return the commands that change the last state read back to `wanted`.
+
+        Return () if there is no such state, or if no command is needed.
+        """
         _, interface, name = place
         setting = setting_of(name)
         of_last, state = self._read_back.get(place, (None, {}))
@@ -118,7 +128,7 @@ class Changes:
             return ()
         try:
             return setting.change(interface, state, wanted)
-        except SettingError:  # `reach` reads again and raises it again
+        except SettingError:  # `reach` reads again and raises the error again
             return ()
 
     def _begin_known(
@@ -129,7 +139,7 @@ class Changes:
         changed = self._begin_change(*place, known, wanted)
 
         def reached() -> State:
-            with suppress(SettingError):  # another user changed it since
+            with suppress(SettingError):  # another user changed the setting in between
                 _, state = changed()
                 if not setting.unmet(state, wanted):
                     self._read_back[place] = read, state
@@ -148,9 +158,9 @@ class Changes:
         linger: bool = True,
         guarded: bool = True,
     ) -> Callable[[], tuple[Changed, State]]:
-        """Start a change and its reading; the returned function waits.
+        """Start a change and the reading after it; return a function that waits for both.
 
-        If `linger`, it also waits until the link is up again.
+        If `linger`, the function also waits until the link is up again.
         """
         setting = setting_of(name)
         for other in RECREATES.get(name, ()):
@@ -175,12 +185,12 @@ class Changes:
     def _reads_after(
         self, interface: str, name: str, about: Any, linger: bool = True
     ) -> tuple[Command, ...]:
-        """Return the commands right after a change: wait for the link if `linger`, and read."""
+        """Return the commands that follow a change: wait for the link if `linger`, then read."""
         waits = [carrier.wait(interface)] if linger and name in carrier.RESTARTS else []
         return (*waits, setting_of(name).read(interface, about))
 
     def restore_for_now(self, place: tuple[str, str, str]) -> None:
-        """Restore a setting that a run does not use; its original stays recorded."""
+        """Restore a setting that the next run does not use, but keep its original recorded."""
         original = self._originals.get(place)
         self._read_back.pop(place, None)
         if original and (problem := self._restore_one(original, linger=True)):
@@ -191,7 +201,7 @@ class Changes:
             )
 
     def _remember(self, original: Original) -> None:
-        """Record an original, or its new parts; parts that are recorded keep their first state."""
+        """Record an original; parts that are recorded already keep their first state."""
         earlier = self._originals.get(original.place)
         if earlier:
             original = replace(original, state={**original.state, **earlier.state})
@@ -201,10 +211,10 @@ class Changes:
             self._durable[original.place] = frozenset(original.state)
 
     def restore(self) -> None:
-        """Restore and verify all changes, last one first; retry failures after the others.
+        """Restore and verify all changes, the last change first; then retry the failed restores.
 
-        Raises RestoreError with the commands that restore the rest by hand, or ArchiveError if
-        everything is restored but the journal could not record it.
+        Raises RestoreError, with the commands to type, if a setting is not restored. Raises
+        ArchiveError if all settings are restored, but the journal could not record it.
         """
         every = self.changed
         problems, unwritten = self._restore_each(restore_order(every))
@@ -223,7 +233,7 @@ class Changes:
             raise unwritten
 
     def _await_links(self, changed: Iterable[Original], skipped: Collection[str]) -> None:
-        """Wait until the links that a restore may have taken down are up, except of `skipped`."""
+        """Wait for the links that a restore may have taken down, except on the roles `skipped`."""
         links = {(o.role, o.interface) for o in changed if o.setting in carrier.RESTARTS}
         for role, interface in sorted(links):
             with suppress(NetlimitsError):
@@ -233,21 +243,21 @@ class Changes:
     def _restore_each(
         self, changed: tuple[Original, ...]
     ) -> tuple[list[tuple[Original, str]], ArchiveError | None]:
-        """Restore each; return those that failed with the reasons, and the journal's error."""
+        """Restore originals; return (failed originals with reasons, the journal's error)."""
         problems: list[tuple[Original, str]] = []
         unwritten: ArchiveError | None = None
         for original in changed:
             try:
-                # retried once; a lost connection is replaced
+                # try twice: the second try has a new connection if the first one was lost
                 problem = self._try_to_restore(original) and self._try_to_restore(original)
-            except ArchiveError as error:  # a full disk of the journal does not stop the others
+            except ArchiveError as error:  # the journal's disk is full: restore the others anyway
                 problem, unwritten = "", error
             if problem:
                 problems.append((original, problem))
         return problems, unwritten
 
     def _try_to_restore(self, original: Original) -> str:
-        """Restore an original; return why that failed, or "". Raises ArchiveError."""
+        """Restore an original; return the reason if it failed, else "". Raises ArchiveError."""
         try:
             self._log.begin_restore(original)
             problem = self._restore_one(original)
@@ -275,7 +285,7 @@ class Changes:
         self._durable.pop(original.place, None)
 
     def _restore_one(self, original: Original, linger: bool = False) -> str:
-        """Restore an original; return what still differs, with commands to type, or ""."""
+        """Restore an original; return the remaining differences with commands to type, or ""."""
         if original.place in self._handed and (
             fault := states.fault(original.setting, original.state)
         ):
@@ -290,9 +300,9 @@ class Changes:
         if (foreign or self._noted) and original.place not in self._begun:
             if why := notes.impossible(original, state):
                 return why
-            # a retry is not checked: restored IPv6 has values that no setting wrote
+            # check only the first try: restored IPv6 has values that no setting wrote
             self._begun.add(original.place)
-        for _ in range(2):  # a feature that another one blocked needs a second pass
+        for _ in range(2):  # a second pass, for a feature that another feature blocked
             if not (commands := setting.undo(original.interface, target, state)):
                 break
             restored = self._begin_change(*original.place, commands, original.state, linger, False)
@@ -315,7 +325,7 @@ def _by_hand(problem: str, commands: Iterable[Command]) -> str:
 
 
 def current(host: Host, name: str, interface: str, about: Any) -> State:
-    """Read a setting's present state on the host; `about` is that of `Setting.read`."""
+    """Read a setting's present state on the host; `about` is passed to `Setting.read`."""
     setting = setting_of(name)
     completed = host.run(setting.read(interface, about))
     if completed.timed_out:
@@ -326,7 +336,7 @@ def current(host: Host, name: str, interface: str, about: Any) -> State:
 
 
 def _named(role: str, act: Callable[[], Any]) -> Any:
-    """Return `act()`; add the role as host to a SettingError without one."""
+    """Return `act()`; if it raises a SettingError without a host, add the role as its host."""
     try:
         return act()
     except SettingError as error:

@@ -1,9 +1,9 @@
-"""Compare a host's network state before the first change with that after the last restore.
+"""Compare a host's network state before the first change with its state after the last restore.
 
-Settings restore their own states; this finds side effects. The first reading stays in
-`state/ROLE.json` of the results until it is compared. Differences that the campaign can have caused
-(`side_effects`) are restored (`undo_commands`); those that stay are an error, which does not keep
-the host claimed. All other differences are only reported.
+Settings restore their own states; this module finds side effects. The first reading is kept in
+`state/ROLE.json` of the results until the comparison. `side_effects` decides which differences the
+campaign can have caused, and `undo_commands` restores them. If such a difference remains, it is an
+error, but the host is released. All other differences are only reported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from netlimits.restore.side_effects import OF_DRIVERS, SideEffects
 FOLDER = "state"
 
 SETTLES = 1.5
-"""Seconds before a reading is repeated: a new IPv6 address becomes usable after a second."""
+"""Seconds before a reading is repeated, since a new IPv6 address is usable only after 1 s."""
 
 MOST_BYTES = 64_000_000
 """Maximum size of a kept reading in bytes."""
@@ -45,8 +45,8 @@ Sets = Mapping[str, Collection[str]]
 def sets_of(experiment: Experiment, roles: Collection[str]) -> dict[str, Sets]:
     """Return the settings that an experiment may change on each role.
 
-    If a setting names a role that is not in `roles`, it counts for all roles: the hosts of a mesh
-    play both ends, and a side of a duet has its own roles.
+    If a setting names a role that is not in `roles`, it counts for all roles. This occurs in a
+    mesh, where each host is sender and receiver, and in a duet, whose sides have their own roles.
     """
     sets: dict[str, dict[str, set[str]]] = {}
     for side in (experiment, *experiment.sides.values()):
@@ -66,7 +66,11 @@ def sets_of(experiment: Experiment, roles: Collection[str]) -> dict[str, Sets]:
 
 @dataclass(slots=True)
 class ComparisonResult:
-    """The differences that are ours, by role, and lines about those of `others` (other users)."""
+    """The result for all hosts.
+
+    `ours` has the remaining differences that the campaign caused, by role. `others` has lines to
+    report, mainly about differences that other users caused. `turn` is the lock of both.
+    """
 
     ours: dict[str, list[str]] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
@@ -109,7 +113,10 @@ class StateComparison:
     def compare(
         self, run: Callable[[str, Command], Completed], skipped: Collection[str] = ()
     ) -> ComparisonResult:
-        """Compare the hosts, except `skipped`, with their saved states; restore ours by `run`."""
+        """Compare hosts with their saved states, and restore our differences with `run`.
+
+        The roles in `skipped` are left out.
+        """
         self.result = ComparisonResult()
         roles = [role for role in self._archive.machines if role not in skipped]
         at_once(lambda role: self._compare(role, run), [r for r in roles if self._kept(r)])
@@ -143,7 +150,7 @@ class StateComparison:
         return parsed(answers, interface)
 
     def _kept(self, role: str) -> tuple[NetworkState, Sets] | None:
-        """Return a role's saved state and its settings, or None without a readable one."""
+        """Return a role's saved state and its settings, or None if no readable state is saved."""
         try:
             data = self._archive.folder.read(_file(role), MOST_BYTES)
             sets = decoding.parsed(data)["sets"]
@@ -176,7 +183,7 @@ class StateComparison:
             why = str(error).removeprefix(f"{role}: ")
             if not ours:
                 self._report(role, [f"its network state could not be compared: {why}"])
-            else:  # the differences are known, but could not be restored
+            else:  # our differences could not be restored
                 with self.result.turn:
                     self.result.ours[role] = [*map(_by_hand, ours), why]
             return
@@ -196,7 +203,7 @@ class StateComparison:
     def _separated(
         self, role: str, sets: Sets, before: NetworkState, now: NetworkState
     ) -> tuple[tuple[Difference, ...], tuple[Difference, ...]]:
-        """Return (our differences, those of other users); none after a reboot."""
+        """Return (our differences, other users' differences); both are empty after a reboot."""
         if before.boot != now.boot:
             return (), ()
         every = differences(before, now)

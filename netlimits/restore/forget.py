@@ -1,4 +1,4 @@
-"""Give up what a dead campaign left changed: free the hosts without restoring them."""
+"""Free the hosts of a dead campaign without restoring the settings that it changed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ _REMOVE = FOLDER + 'for n; do rm -rf "$d/$n"; done; rmdir "$d" 2>/dev/null || tr
 def forget_journal(
     archive: Archive, hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]
 ) -> None:
-    """Give up what a campaign left changed on `hosts`; `tell` gets a line for each setting."""
+    """Free the hosts of a campaign without a restore; `tell` gets a line for each setting.
+
+    Raises HostError if another campaign is using a host or left notes there.
+    """
     this_process = holder(archive.path.name, identity(archive))
     left = {role: _left(role, host) for role, host in hosts.items()}
     for role, notes in left.items():
@@ -57,7 +60,10 @@ def forget_journal(
 
 
 def forget_notes(hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]) -> None:
-    """Give up what the notes on hosts list. Raises HostError if a campaign is using a host."""
+    """Remove the notes on hosts, and free the hosts without a restore.
+
+    `tell` gets a line for each note and claim. Raises HostError if a campaign is using a host.
+    """
     left = {role: _left(role, host) for role, host in hosts.items()}
     claims = {role: [*snapshot(hosts.__getitem__, role).claimed()] for role in hosts}
     _remove(Guards(hosts.__getitem__, hosts, holder("", secrets.token_hex(8)), None), left, force)

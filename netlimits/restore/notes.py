@@ -1,9 +1,9 @@
 """Notes on the host itself about the original states of its settings.
 
-With them `netlimits restore --hosts FILE` can restore a host from any machine. A note is one JSON
-file per setting, written before the first change and removed after the restore. It is in
-/run/netlimits for root, since settings do not survive a reboot either, else in the login's state
-folder.
+Notes allow `netlimits restore --hosts FILE` to restore a host from any machine. A note is a JSON
+file for one setting, written before the first change and removed after the restore. root's notes
+are in /run/netlimits, which a reboot clears, as it resets the settings. Other logins' notes are in
+their state folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Note(Place):
 
 
 class NoteFile(NamedTuple):
-    """The file name of a note, and its text of one line."""
+    """The file name and the text of a note; the text is one line."""
 
     name: str
     text: str
@@ -37,7 +37,7 @@ NOTES = (
     '[ -f "$one" ] && text=$(cat "$one" 2>/dev/null) || '
     '{ text=; [ -e "$one" ] || [ -L "$one" ] || continue; }; printf "%s\\n" "$text"; done'
 )
-"""Print one line per note, which is empty if the note is empty, unreadable or no file."""
+"""Print one line per note; the line is empty if the note is empty, unreadable or not a file."""
 
 _WRITE = (
     FOLDER
@@ -50,7 +50,7 @@ _REMOVE = FOLDER + 'rm -rf "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
 def note_file(
     original: Original, link_address: str, campaign: str, identity: str, since: float, order: int
 ) -> NoteFile:
-    """Return the note about `original`, which was the `order`-th to be recorded."""
+    """Return the note about `original`; `order` counts the originals as they are recorded."""
     note = {
         "role": original.role,
         "interface": original.interface,
@@ -78,7 +78,10 @@ def remove(original: Original, link_address: str) -> Command:
 
 
 def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
-    """Parse what `read` printed into notes, last change first, and an error for bad ones or ""."""
+    """Parse the output of `read`; return (notes, the last change first; error message or "").
+
+    The message is about damaged notes, which are left out.
+    """
     readable, wrong = list[dict[str, Any]](), ""
     for line in completed.stdout.splitlines():
         try:
@@ -97,9 +100,9 @@ def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
 
 
 def impossible(original: Original, now: State) -> str:
-    """Return how the host differs from a note in a way that no setting can cause, or "".
+    """Return a difference between the host and a note that no setting can cause, or "".
 
-    Another user may have written such a note.
+    If there is such a difference, another user may have written the note.
     """
     if original.setting == "route":
         routes = original.state["routes"]

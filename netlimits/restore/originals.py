@@ -1,4 +1,4 @@
-"""The original states of settings: their record, the undo log, and the order of their restore."""
+"""Original states of settings: the record, the undo log, and the order of the restore."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Original:
 
 
 class Changed(NamedTuple):
-    """The results of commands that changed a host, and of the readings right after the last one."""
+    """The results of changes (`answers`) and of the readings after the last change (`then`)."""
 
     answers: tuple[Completed, ...]
     then: tuple[Completed, ...]
 
 
 class UndoLog(Protocol):
-    """Records the originals for `Changes`, and runs the commands that change hosts.
+    """The interface by which `Changes` records originals and changes hosts.
 
-    If a method raises, the change is not made, or the setting counts as not restored.
+    If a method raises an error, the change is not made, or the setting counts as not restored.
     """
 
     def keep(self, original: Original) -> None:
@@ -47,23 +47,24 @@ class UndoLog(Protocol):
     def begin_change(
         self, role: str, commands: Sequence[Command], then: Sequence[Command], guarded: bool
     ) -> Callable[[], Changed]:
-        """Start the changes and then readings; return a function that waits for their results.
+        """Start `commands`, which change a host, and then the readings `then`.
 
-        If `guarded`, nothing is changed unless a guard would restore it.
+        If `guarded`, nothing is changed unless a guard would restore it. The returned function
+        waits for the results.
         """
 
     def begin_restore(self, original: Original) -> None:
-        """Get ready to restore an original, such as by extending the host's claim and guard."""
+        """Prepare to restore an original, for example extend the host's claim and guard."""
 
     def end_restore(self, original: Original) -> None:
         """Record that an original was restored."""
 
 
 def restore_order(changed: Iterable[Original]) -> tuple[Original, ...]:
-    """Return originals in the order of their restore.
+    """Return originals in the order of their restore: the last change first, with an exception.
 
-    That is the last change first, but channels and MTU before the settings that the kernel resets
-    with them: these would be lost if they were restored earlier.
+    Channels and MTU come before the settings that the kernel resets with them. Otherwise their
+    restore would undo the restore of these settings.
     """
     back = [*changed][::-1]
     for name, later in RECREATES.items():
@@ -84,14 +85,14 @@ def from_event(event: Mapping[str, Any]) -> Original:
 
 
 def quoted_lines(commands: Iterable[Command]) -> str:
-    """Return the commands as a person would type them, each in backquotes; "" for none."""
+    """Return the commands as a person would type them, each in backquotes; "" if there are none."""
     return "; ".join(f"`{line}`" for command in commands for line in shell_lines(command))
 
 
 def shell_lines(command: Command) -> tuple[str, ...]:
-    """Return the lines that a person would type for a command; several for a script of ours."""
+    """Return the lines that a person would type for a command; a script may have several."""
     if command.by_hand or command.argv[:2] == ("sh", "-c"):
         return tuple(line for each in command.by_hand for line in shell_lines(each))
     fed = f"echo {shlex.quote(command.stdin.strip())} | " if command.stdin else ""
-    # sysctl prints tabs and accepts blanks; a tab typed at a terminal starts completion
+    # replace the tabs that sysctl prints: typed at a terminal, a tab starts completion
     return ((fed + shlex.join(command.argv)).replace("\t", " "),)

@@ -1,8 +1,9 @@
 """Restore hosts, from a campaign's journal or from the notes on the hosts.
 
-An original state is recorded in the journal, on the host and in its guard before the first change.
-After its restore, first the note is removed, then the journal records the restore. So if we are
-killed between the two, the setting is restored twice, never left out. Guards and claims end last.
+Before the first change, an original state is recorded in the journal, in a note on the host and in
+the host's guard. After the restore, the note is removed first; then the journal records the
+restore. If the process is killed between these two steps, the setting is restored a second time,
+never left out. Guards and claims end last.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def guards(
 
 def identity(archive: Archive) -> str:
     """Return a campaign's identity: a hash of this machine, its folder, its start and its seed."""
-    if lease := archive.meta.get("lease"):  # a shard keeps its identity on any machine
+    if lease := archive.meta.get("lease"):  # a shard has the same identity on any machine
         return str(lease)
     folder = archive.path.stat()
     origin = (socket.gethostname(), folder.st_ino, archive.meta["created"], archive.meta["seed"])
@@ -47,7 +48,7 @@ def identity(archive: Archive) -> str:
 
 
 class CampaignLog:
-    """The undo log of a campaign: its journal, a note on the host, and the host's guard."""
+    """The undo log of a campaign: the journal, notes on the hosts, and the hosts' guards."""
 
     def __init__(
         self, archive: Archive, guards: Guards, known_facts: Mapping[str, Mapping[str, Any]]
@@ -78,7 +79,7 @@ class CampaignLog:
 
 
 class NoteLog:
-    """The undo log of a restore from a host's notes; `removals` has the commands to remove them."""
+    """The undo log of a restore from notes; `removals` has the commands that remove the notes."""
 
     def __init__(
         self, guards: Guards, removals: Mapping[tuple[str, str, str], list[Command]]
@@ -89,7 +90,7 @@ class NoteLog:
         self.begin_restore = guards.begin_restore
 
     def keep(self, original: Original) -> None:
-        """Do nothing: the note is there already."""
+        """Do nothing, since the note exists already."""
 
     def end_restore(self, original: Original) -> None:
         for removal in self._removals[original.place]:
@@ -106,9 +107,9 @@ def restore_all(
     states: StateComparison | None = None,
     skipped: Collection[str] = (),
 ) -> None:
-    """Restore all changes, compare the hosts' network states, and free the restored hosts.
+    """Restore all changes, compare the hosts' network states, and release the restored hosts.
 
-    States are compared if `states` is given, except those of the roles `skipped`. Raises
+    The states are compared only if `states` is given, and not for the roles `skipped`. Raises
     RestoreError.
     """
     problems = []
@@ -135,11 +136,12 @@ def restore_from_journal(
     unreached: Collection[str] = (),
     tell: Callable[[str], object] = lambda _: None,
 ) -> tuple[Original, ...]:
-    """Restore what a killed process left changed, and return it. The journal must be locked.
+    """Restore the settings that a killed process left changed, and return their originals.
 
-    If the journal is not `ours`, the hosts' network states are not compared. `tell` gets a line for
-    each difference that other users caused. Raises HostError if another campaign is using a host,
-    RestoreError for what could not be restored.
+    The journal must be locked. Hosts of the roles `unreached` are left out. If the journal is not
+    `ours`, the hosts' network states are not compared. `tell` gets a line for each difference that
+    other users caused. Raises HostError if another campaign is using a host, and RestoreError if a
+    setting could not be restored.
     """
     left = tuple(from_event(event) for event in unfinished(archive))
     originals = tuple(original for original in left if original.role not in unreached)
@@ -163,7 +165,7 @@ def restore_from_journal(
 
 
 def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[Original, ...]:
-    """Restore and return what the notes on the hosts list. Raises RestoreError."""
+    """Restore the originals in the notes on the hosts, and return them. Raises RestoreError."""
     done: list[Original] = []
     left = dict.fromkeys(hosts, "")
     this_process = holder("", secrets.token_hex(8))
@@ -184,7 +186,10 @@ def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[
 
 
 def _from_notes(role: str, host: Host, guarding: Guards) -> tuple[Original, ...]:
-    """Restore and return what one host's notes list. Raises RestoreError, also for bad notes."""
+    """Restore the originals in one host's notes, and return them.
+
+    Raises RestoreError, also if a note is damaged.
+    """
     originals: dict[tuple[str, str, str], Original] = {}
     removals: dict[tuple[str, str, str], list[Command]] = {}
     readable, wrong = notes.notes(must(host.run(notes.read())))

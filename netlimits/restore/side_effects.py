@@ -1,16 +1,16 @@
-"""Decide which differences of a host's network state a campaign's settings can have caused.
+"""Decide which differences in a host's network state a campaign's settings can have caused.
 
 The *stack* is the data interface, every interface stacked on it, and its ports if it is a bond.
 
-- A setting that restarts an interface can affect what a restart removes from the stack, and every
-  route to a destination of a route of the stack, since IPv6 moves such routes. No restart removes
-  an IPv4 address, a name or an administrator's qdisc. Only `switch`, which may create interfaces
-  anew, and `channels`, which creates queues anew, affect more.
-- Any other setting affects what it sets, on the stack; `sysctl` also the same names of other
-  interfaces.
-- A new leaf is ours only if the kernel creates such leaves by itself.
+- A setting that restarts an interface can affect the leaves that a restart removes from the stack.
+  It can also affect every route to the same destination as a route of the stack, since IPv6 moves
+  such routes. A restart does not remove IPv4 addresses, names or an administrator's qdiscs. Two
+  settings affect more: `switch` may create new interfaces, and `channels` creates new queues.
+- Any other setting affects only the leaves that it sets, on the stack. `sysctl` also affects the
+  sysctls of the same name on other interfaces.
+- The campaign can have caused a new leaf only if the kernel creates such leaves by itself.
 
-Everything else was changed by other users: it is reported and left.
+Other users caused all other differences. They are reported, and not restored.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from netlimits.evidence.network.comparison import Difference
 from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
 
 RESTARTS = {"mtu", "channels", "ring", "link", "pause", "switch"}
-"""Settings that may take the interface down and up again, or create it anew."""
+"""Settings that may restart the interface, or create a new one in its place."""
 
 OF_DRIVERS = {*RESTARTS, "coalesce", "rss"}
-"""Settings after which the driver may have other rings, coalescing, channels, pause or RSS."""
+"""Settings that may change the driver's rings, coalescing, channels, pause frames or RSS."""
 
 OF_ROUTES = {*RESTARTS, "route"}
 
@@ -44,13 +44,13 @@ KINDS: Mapping[str, Collection[str]] = {
     "gso": ("link",),
     "ingress": ("qdisc", "filter"),
 }
-"""Setting -> the kinds of leaf that it changes on the stack, besides those of a restart."""
+"""Setting -> the kinds of leaf that it changes on the stack, not counting effects of a restart."""
 
 _OF_OFFLOADS = re.compile(r"(gso|gro|tso)_\w+")
 """Attributes of a link that change with its offloads."""
 
 _OF_RESTARTS = re.compile(r"flags|(min_|max_)?mtu|num_[rt]x_queues|linkinfo\..*\.cost")
-"""Attributes of a link that its driver, or the bridge above it, may reset."""
+"""Attributes of a link that its driver or its bridge may reset after a restart."""
 
 _KERNELS = re.compile(r"(multicast )?(fe80::/64|ff00::/8)$")
 """Routes that IPv6 creates on each interface."""
@@ -127,7 +127,8 @@ class SideEffects:
         """Return True if a restart of an interface of the stack can cause the difference."""
         leaf = difference.leaf
         if leaf.kind == "qdisc" and _is_default(leaf) and difference.after is None:
-            return leaf.interface not in self._with_qdisc  # else an added qdisc replaced it
+            # an added qdisc may have replaced the default qdisc
+            return leaf.interface not in self._with_qdisc
         if "switch" in self._sets:
             return True
         if leaf.kind == "sysctl":
@@ -142,7 +143,7 @@ class SideEffects:
         return True
 
     def _is_added(self, leaf: Leaf) -> bool:
-        """Return True for a new leaf that somebody added: the kernel does not create such ones."""
+        """Return True if somebody added the new leaf: the kernel does not create such leaves."""
         if leaf.kind.endswith(" route"):
             return _destination(leaf) not in self._moved and not self._is_kernels(leaf)
         if leaf.kind == "address":
@@ -156,9 +157,9 @@ class SideEffects:
         return leaf.kind.endswith((" neighbour", " nexthop"))
 
     def _went_with_address(self, leaf: Leaf) -> bool:
-        """Return True for an IPv4 route that the kernel removed with an address.
+        """Return True for an IPv4 route that the kernel removed because its address was removed.
 
-        No setting but `switch` removes addresses, so another user did.
+        Only `switch` removes addresses. Without it, another user removed the address.
         """
         if leaf.kind != "IPv4 route" or "switch" in self._sets:
             return False
@@ -188,7 +189,7 @@ class SideEffects:
 
 
 def _closure(interface: str, lies_on: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """Yield an interface and all that are stacked on it, at any height."""
+    """Yield an interface and all interfaces that are stacked on it, directly or indirectly."""
     seen, new = {interface}, [interface]
     while new:
         base = new.pop()
@@ -208,11 +209,11 @@ def _destination(leaf: Leaf) -> str:
 
 
 def _is_default(leaf: Leaf) -> bool:
-    """Return True for a qdisc that the kernel created: its handle is 0:."""
+    """Return True for a qdisc that the kernel created, which has the handle `0:`."""
     return leaf.name.split()[1:2] == ["0:"]
 
 
 def _stem(name: str) -> str:
-    """Return a sysctl's name without its interface and its unit, to compare related sysctls."""
+    """Return a sysctl's name without its interface and unit, which related sysctls share."""
     name = re.sub(r"^(net\.\w+\.(?:conf|neigh))\..*\.(\w+)$", r"\1.\2", name)
     return _END.sub("", name).replace("tcp_allowed_congestion", "tcp_congestion")

@@ -7,7 +7,7 @@ from netlimits.settings.sysctl import MOVES_MORE
 
 
 def fault(name: str, state: State) -> str:
-    """Return why a state of a setting must not be restored, or ""."""
+    """Return the reason why a state of a setting must not be restored, or ""."""
     try:
         reason = next(iter(setting(name).faults(state)), "")
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
@@ -16,7 +16,7 @@ def fault(name: str, state: State) -> str:
 
 
 def owner_only(name: str) -> str:
-    """Return why a setting is not restored from another user's folder, or ""."""
+    """Return the reason why a setting is not restored from another user's folder, or ""."""
     if name not in COMMAND_SETTINGS:
         return ""
     return (
@@ -28,7 +28,7 @@ def owner_only(name: str) -> str:
 def settable(name: str, state: State) -> State:
     """Return another user's state without the parts that an experiment may not set.
 
-    These are sysctls in the state of an MTU whose writing changes addresses or routes.
+    These parts are sysctls in the state of `mtu` that change addresses or routes when written.
     """
     if name != "mtu":
         return state

@@ -1,4 +1,4 @@
-"""The commands that restore single leaves of a network state, which no setting restores."""
+"""The commands that restore single leaves of a network state that no setting restores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netlimits.settings import setting
 from netlimits.settings.sysctl import MOVES_MORE
 
 MOST = 100
-"""Maximum number of leaves to restore: more of them are no side effect, but another host."""
+"""Maximum number of leaves to restore; settings do not have more side effects."""
 
 _KINDS = ("link", "sysctl", "address", "token", "features")
 _OF_LINKS = (
@@ -24,20 +24,20 @@ _FLAGS = ("nodad", "noprefixroute", "home", "mngtmpaddr", "autojoin")
 
 
 def commands(differences: Iterable[Difference]) -> tuple[Command, ...]:
-    """Return the commands that undo the differences, in the order of `_order`."""
+    """Return the commands that undo up to MOST differences, sorted by `_order`."""
     ordered = sorted([*differences][:MOST], key=_order)
     return tuple(command for difference in ordered for command in _undo(difference))
 
 
 def _order(difference: Difference) -> tuple[int, bool]:
-    """Return the sort key: surplus routes first, then `_KINDS`, then all else."""
+    """Return the sort key: added routes first, then `_KINDS` in order, then all other kinds."""
     kind, _, name = difference.leaf
     is_route = kind.endswith(" route")
     if is_route and difference.before is None:
         order = -1
     else:
         order = _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
-    return order, is_route and " via " in name  # a gateway needs its link's route first
+    return order, is_route and " via " in name  # a gateway needs the route of its link first
 
 
 def _undo(difference: Difference) -> Iterator[Command]:
@@ -49,7 +49,7 @@ def _undo(difference: Difference) -> Iterator[Command]:
     elif kind == "sysctl" and before is not None and not MOVES_MORE.search(name):
         try:
             yield from setting("sysctl").undo("", {name: before}, {})
-        except SettingError:  # the interface has a dot in its name
+        except SettingError:  # the name of the interface contains a dot
             path = name.translate(str.maketrans("/.", "./"))
             yield _root("sysctl", "-w", f"{path}={before}")
     elif kind == "link" and before is not None and name in _OF_LINKS:
@@ -78,7 +78,7 @@ def _route(family: str, text: str, before: str | None) -> Iterator[Command]:
     if " nhid " in text:
         return
     words = re.sub(r" error -?\d+", "", text.replace("rto_min lock ", "rto_min ")).split()
-    # never `replace`: it may remove another interface's route to that destination
+    # never use `replace`, which may remove another interface's route to the same destination
     verb = "del" if before is None else "append" if family == "6" else "add"
     yield _root("ip", f"-{family}", "route", verb, *words)
 

@@ -51,12 +51,12 @@ PROGRAM_OPTIONS = ("program", "server_program")
 
 
 def tool(name: str) -> Tool:
-    """Return the tool of a name, whose commands run the programs that its options name."""
+    """Return a tool by name; its commands use the programs that the options name, if any."""
     return cast(Tool, _WithPrograms({each.name: each for each in TOOLS}[name]))
 
 
 class _WithPrograms:
-    """A tool whose commands take their programs from PROGRAM_OPTIONS; the rest is as the tool's."""
+    """Wrap a tool, so that its commands use the programs given in PROGRAM_OPTIONS."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
@@ -92,7 +92,7 @@ class _WithPrograms:
 
 
 def at_path(command: Command, name: str, path: str | None) -> Command:
-    """Return the command with a program replaced by the one at a path, unchanged for None."""
+    """Return the command with the program `name` replaced by `path`, unless `path` is None."""
     if path is None:
         return command
     if name not in command.argv:

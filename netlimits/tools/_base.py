@@ -23,8 +23,8 @@ class Features:
 
     Attributes:
         version: The version as the tool prints it.
-        names: Optional features that it has, such as `demo`, `intervals` or `pacing`.
-        vocabulary: Words that it accepts, if builds differ (netperf: the output selectors).
+        names: Optional features that the build has, such as `demo`, `intervals` or `pacing`.
+        vocabulary: Words that the build accepts, if builds differ (netperf: output selectors).
     """
 
     version: str
@@ -37,10 +37,10 @@ class SocketPace:
     """A tool's option that paces a flow at its socket (SO_MAX_PACING_RATE).
 
     Attributes:
-        option: The option of the experiment; its value is bytes/s of whole frames.
-        flag: The flag on the command line, by which tables name this way of pacing.
+        option: The option of the experiment; its value is in bytes/s of whole frames.
+        flag: The flag on the command line; tables show it as the name of this pacing.
         most: The largest value.
-        feature: The entry of `Features.names` that a build needs.
+        feature: The entry of `Features.names` that a build needs for the option.
     """
 
     option: str
@@ -55,9 +55,9 @@ class Transfer:
 
     Attributes:
         transport: "tcp" or "udp".
-        receiver: The end that receives the data, None if both do, as in transactions.
-        datagram: Bytes per datagram; for transactions, of the larger of request and response. 0
-            over TCP, and if sizes vary or are not configured.
+        receiver: The end that receives the data; None if both ends do, as in transactions.
+        datagram: Bytes per datagram. For transactions, the larger size of request and response. 0
+            over TCP, or if the size varies or is not configured.
     """
 
     transport: Literal["tcp", "udp"] = "tcp"
@@ -84,12 +84,12 @@ class Tool(ABC):
         schema: JSON Schema of the options; `${…}` is allowed at every leaf.
         server_lasts: "campaign" if one server serves all runs, "run" if each run needs a new one.
         reuses_port: True if the server can bind its port while old connections are in TIME_WAIT.
-        separate_control: True if data takes another port than the server's. Packet traces then
-            leave out the server's port.
-        counts_all: True if its rate over one TCP connection covers all bytes that arrived.
-        socket_pace: Its way to pace a flow, None if it has none.
+        separate_control: True if data uses another port, so that the server's port carries only
+            control messages. Packet traces then leave out the server's port.
+        counts_all: True if the tool's rate over one TCP connection covers all bytes that arrived.
+        socket_pace: The tool's option to pace a flow at its socket, None if there is none.
         listens_on: The protocol of the server's port.
-        streams_of: The tool whose streams run beside its test (`bulk`), "" for its own.
+        streams_of: The tool that sends the background streams of `bulk`; "" for the tool itself.
     """
 
     name: str
@@ -128,22 +128,23 @@ class Tool(ABC):
     def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
         """Return the command that runs the server in the foreground.
 
-        It listens on the data address only, unless the tool cannot be bound to one. A server that
-        lasts for the campaign is restarted when the options change its command.
+        The server listens on the data address only, unless the tool cannot be bound to an address.
+        A campaign-long server is restarted when the options change its command.
         """
 
     @abstractmethod
     def client(
         self, options: Mapping[str, Any], features: Features, ends: ServerAddress
     ) -> Command:
-        """Return the command that measures, with a deadline for a run that hangs."""
+        """Return the command that runs the test, with a deadline in case it hangs."""
 
     @abstractmethod
     def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return options for a run that is as short as possible, to test ports before a campaign.
 
         Returns:
-            Options that replace those given; at most a second, with few datagrams.
+            Options that replace the given values. The run takes at most 1 s and sends few
+            datagrams.
         """
 
     @abstractmethod
@@ -151,7 +152,7 @@ class Tool(ABC):
         """Parse the client's output into figures under the columns of METRICS.
 
         Raises:
-            ToolFailure: The run must not count; the message becomes its `reason`.
+            ToolFailure: The run failed or is invalid; the message becomes its `reason`.
         """
 
     def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
@@ -163,7 +164,7 @@ class Tool(ABC):
         return run_seconds(options)
 
     def transfer(self, options: Mapping[str, Any]) -> Transfer:
-        """Return what a test sends, according to its options."""
+        """Return the kind of data that a test with these options sends."""
         receiver: Literal["local", "remote"] | None = (
             "local" if options.get("reverse") else "remote"
         )
@@ -174,28 +175,29 @@ class Tool(ABC):
         return Transfer("udp", receiver, self.bytes_of(options.get("send_size", 0)))
 
     def bytes_of(self, size: int | str) -> int:
-        """Convert a size to bytes by the tool's own rule, for which "1k" is 1000 or 1024."""
+        """Convert a size to bytes as the tool does; "1k" is 1000 or 1024, depending on the tool."""
         return binary_bytes(size)
 
     def needs_watch(self, options: Mapping[str, Any], connections: int) -> bool:
-        """Return True if the tool does not report the rate at which data arrives during the run.
+        """Return True if the receiver's counters must be sampled to know the rate during the run.
 
-        The receiver's counters are then sampled.
+        This is so if the tool does not report the rate at which data arrives.
         """
         return False
 
     def bulk(
         self, options: Mapping[str, Any], direction: str, seconds: int
     ) -> Mapping[str, Any] | None:
-        """Return options of a background TCP stream to the server of a test of transactions.
+        """Return the options of a TCP stream in the background of a transaction test.
 
         Args:
-            options: Those of the test.
-            direction: "send" to the server, "recv" from it.
+            options: The options of the transaction test.
+            direction: "send" to the server, or "recv" from the server.
             seconds: Length of the stream.
 
         Returns:
-            None if the server takes one client at a time, or the test is not one of transactions.
+            The options. None if the server takes only one client at a time, or if the test does
+            not measure transactions.
         """
         return None
 

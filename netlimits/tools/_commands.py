@@ -1,4 +1,4 @@
-"""Build the command lines of a tool's server and client: CPUs, the start time and the deadline."""
+"""Build the commands of a tool's server and client: CPU binding, start time and deadline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMA: Mapping[str, Any] = {
     }
     for name, whose in (("numa", "client"), ("server_numa", "server"))
 }
-"""JSON Schema of the options that bind client and server to NUMA nodes."""
+"""JSON Schemas of the options that bind client and server to NUMA nodes."""
 
 CPUS: Mapping[str, Any] = {
     "cpus": {
@@ -30,10 +30,10 @@ CPUS: Mapping[str, Any] = {
     },
     **NUMA,
 }
-"""JSON Schema of the options that bind client and server to CPUs and NUMA nodes."""
+"""JSON Schemas of the options that bind client and server to CPUs and NUMA nodes."""
 
 START_UP = 15.0
-"""Seconds that a run may take in addition to its own before it counts as hung."""
+"""Seconds that a run may take beyond its configured length before it counts as hung."""
 
 _STAMP = 'date +%s.%N && exec "$0" "$@"'
 
@@ -45,8 +45,8 @@ def server(argv: tuple[str, ...], options: Mapping[str, Any]) -> Command:
 def client(argv: tuple[str, ...], options: Mapping[str, Any], seconds: float) -> Command:
     """Return the client's command, bound to `cpus` and `numa`, with a deadline.
 
-    If `interim_seconds` is set, the command first prints its host's time, which `_output.started`
-    parses.
+    If `interim_seconds` is set, the command first prints the time of the client's host, which
+    `_output.started` parses.
     """
     argv = bound(argv, options.get("cpus"), options.get("numa"))
     if "interim_seconds" in options:
@@ -57,13 +57,14 @@ def client(argv: tuple[str, ...], options: Mapping[str, Any], seconds: float) ->
 def bound(
     argv: tuple[str, ...], cpus: int | str | None, node: int | None = None
 ) -> tuple[str, ...]:
-    """Return the command bound to a list of CPUs and a NUMA node, unchanged for None."""
+    """Return the command bound to a list of CPUs and a NUMA node; None means no binding."""
     if node is not None:
         argv = ("numactl", "-N", str(node), "-m", str(node), *argv)
     if cpus is None:
         return argv
     numbers = members(cpus)
-    # taskset ignores CPUs of a list that do not exist, so set the highest alone first, or fail
+    # taskset ignores CPUs in a list that do not exist, so first bind to the highest CPU alone,
+    # which fails if it does not exist
     highest = ("taskset", "-c", str(max(numbers))) if len(numbers) > 1 else ()
     return (*highest, "taskset", "-c", str(cpus), *argv)
 

@@ -33,11 +33,11 @@ WINDOW: Option = {
 }
 
 LARGEST_DATAGRAM = 65507
-"""Bytes of user data that a UDP datagram holds over IPv4."""
+"""Maximum bytes of user data in a UDP datagram over IPv4."""
 
 
 def schema(name: str, description: str, *required: str, **properties: Option) -> dict[str, Any]:
-    """Return the schema of `measure: NAME:` with these options and those of CPUS."""
+    """Return the schema of `measure: NAME:` with the options `properties` and CPUS."""
     return {
         "type": "object",
         "title": name,
@@ -111,7 +111,7 @@ def check_transport(
     """Check the options that depend on the protocol.
 
     Raises:
-        InputError: UDP has no rate or too large a datagram, or an option is of the other protocol.
+        InputError: UDP has no rate or too large a datagram, or an option is not for the protocol.
     """
     datagrams = options.get("protocol", "tcp") == "udp"
     if datagrams and "rate" not in options:

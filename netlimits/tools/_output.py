@@ -1,4 +1,4 @@
-"""Read what all tools' outputs have in common: the start time, failures, and the data moved."""
+"""Parse and check what all tools have in common: start time, failures and the data moved."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from netlimits.model import Completed, Flow, Work
 from netlimits.units.sizes import TIMESTAMPS
 
 SHORTEST = 0.9
-"""A run that took less than this share of its time was stopped."""
+"""Minimum share of the requested time; a shorter run counts as stopped early."""
 
 
 def started(completed: Completed, options: Mapping[str, Any]) -> tuple[float, str]:
-    """Return the epoch seconds that the client's command printed, else 0, and the tool's output."""
+    """Return (epoch seconds of the start, the tool's output).
+
+    The client's command prints the start if `interim_seconds` is set; otherwise it is 0.
+    """
     if "interim_seconds" not in options:
         return 0.0, completed.stdout
     match = re.match(r"([0-9]{9,12}\.[0-9]{1,9})\n", completed.stdout)
@@ -25,7 +28,7 @@ def started(completed: Completed, options: Mapping[str, Any]) -> tuple[float, st
 
 
 _SHELL = re.compile(r"^[0-9a-f]{32}: [0-9]+: ")
-"""The prefix of a shell whose script has a random name."""
+"""The prefix of a shell's error message if the shell's $0 is a random word."""
 
 
 def absent(tool: str, completed: Completed, advice: str) -> ToolFailure:
@@ -34,7 +37,7 @@ def absent(tool: str, completed: Completed, advice: str) -> ToolFailure:
 
 
 def check_features(tool: str, needed: Sequence[str], usage: str, advice: str) -> None:
-    """Raise ToolFailure if a tool's usage text lacks options that we need."""
+    """Raise ToolFailure if a tool's usage text lacks options that netlimits needs."""
     if missing := [option for option in needed if option not in usage]:
         raise ToolFailure(f"{tool} has no {' and no '.join(missing)}; {advice}")
 
@@ -47,7 +50,7 @@ def invalid(problem: str) -> ToolFailure:
 def check_ended(
     completed: Completed, tool: str, seconds: float, cause: str = "is the data link down?"
 ) -> None:
-    """Raise ToolFailure for a client that hung, OutputError for one that printed too much."""
+    """Raise ToolFailure if the client hung, or OutputError if it printed too much."""
     if completed.timed_out:
         raise ToolFailure(
             f"{tool} of {seconds:g} s had not ended after {completed.command.deadline:g} s and "
@@ -81,7 +84,7 @@ def no_data(problem: str, figure: str = "throughput is 0") -> ToolFailure:
 
 
 def stream_work(flows: Sequence[Flow], *, datagrams: bool) -> Work:
-    """Return the work of streams: the KiB that were sent as datagrams, or that arrived over TCP."""
+    """Return the work of streams in KiB: datagrams that were sent, or TCP data that arrived."""
     return Work(sum(f.sent if datagrams else f.arrived for f in flows) / 1024, tuple(flows))
 
 

@@ -20,8 +20,8 @@ class TrafficKind:
 class Measuring:
     """How a tool measures all kinds of traffic.
 
-    `factors` names what differs between them, `options` goes under `measure:`, and `around` holds
-    other keys of the experiment.
+    `factors` names the factors that differ between the kinds of traffic. `options` goes under
+    `measure:`, and `around` has other keys of the experiment.
     """
 
     factors: tuple[str, ...]
@@ -52,4 +52,4 @@ MEASURING: Mapping[str, Measuring] = {
         {},
     ),
 }
-"""Tool -> how it measures; the first tool has the most kinds of traffic."""
+"""Tool -> how it measures; the tool that supports most kinds of traffic comes first."""

@@ -1,6 +1,7 @@
 """irtt: isochronous round trips over UDP, with the delay and the loss of each way.
 
-One-way delays are differences of two hosts' clocks: they are right if the clocks agree.
+One-way delays are differences between two hosts' clocks, so they are correct only if the clocks
+agree.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from netlimits.tools import _commands, _options, _output
 from netlimits.tools._base import Features, Tool, Transfer, run_seconds
 
 INTERVAL, LENGTH = 0.01, 60
-"""Defaults: seconds between packets, and bytes of a packet with all of irtt's own fields."""
+"""Default seconds between packets, and default bytes per packet, which hold irtt's own fields."""
 
 INTERIM_SECONDS = 1.0
 """Default length of an interim result, in seconds."""
 
 WAIT = 4.0
-"""Seconds that irtt waits at the end if no answer came; else 3 × the longest round trip."""
+"""Seconds that irtt waits at the end if no answer came; otherwise 3 × the longest round trip."""
 
 OPEN = 15.0
-"""Seconds that irtt takes to give up if no server answers (1 + 2 + 4 + 8)."""
+"""Seconds after which irtt gives up if no server answers (1 + 2 + 4 + 8)."""
 
 LEAST_SENT = 0.8
-"""Minimum share of the planned packets that must be sent: irtt skips those it is late for."""
+"""Minimum share of the planned packets; if irtt is late, it skips packets."""
 
 MOST = 20_000
-"""Maximum number of packets of a run: irtt prints some 900 bytes for each."""
+"""Maximum number of packets of a run, since irtt prints about 900 bytes for each packet."""
 
 _NEGOTIATED = {
     "interval": "an interval of {} ns",
@@ -128,7 +129,7 @@ class Irtt(Tool):
 
 @dataclass(frozen=True, slots=True)
 class _RoundTrip:
-    """A packet: when it was sent (epoch seconds), and its delays in µs; None if it was lost."""
+    """A packet: the time when it was sent (epoch seconds), and its delays in µs (None if lost)."""
 
     sent: float
     latency: float | None
@@ -257,7 +258,11 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
 def _interim(
     trips: Sequence[_RoundTrip], over: float, every: float
 ) -> Iterator[Mapping[str, float]]:
-    """Yield latency and loss of the packets sent in each whole interval; latency needs a reply."""
+    """Yield the latency and loss of the packets that were sent in each whole interval.
+
+    Intervals last `over` seconds, and packets are sent every `every` seconds. An interval without
+    replies has no latency.
+    """
     begin = trips[0].sent
     count = int((trips[-1].sent - begin + every) / over + 1e-6)
     for number in range(count):

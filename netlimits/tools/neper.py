@@ -1,8 +1,9 @@
 """neper (1.1 and later): Google's `tcp_rr`, `tcp_stream` and similar programs.
 
-Only `--iostat-ms` prints bytes, those of the client's sockets. So the work of a stream is the
-receiver's rate times the client's time, and the loss of datagrams is unknown. neper exits 0 even if
-it was interrupted, or if the kernel rejected an option; only stderr shows the latter.
+neper prints bytes only with `--iostat-ms`, and only for the client's sockets. So the work of a
+stream is the receiver's rate times the client's time, and the loss of datagrams is unknown. neper
+exits 0 even if it was interrupted, or if the kernel rejected an option. Only stderr shows that an
+option was rejected.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ TESTS = ("tcp_rr", "tcp_crr", "tcp_stream", "udp_rr", "udp_stream")
 """neper's programs; each is a test."""
 
 _NO_LOG = "--nolog"
-"""Without it every process, even for `--version`, writes a log file into the home directory."""
+"""Flag without which every call, even `--version`, writes a log file into the home directory."""
 
 _NEEDED = ("--iostat-ms", _NO_LOG)
 _PERCENTILES = (50, 90, 99)
@@ -42,7 +43,7 @@ _SWITCHES = {
     "rx_zerocopy": "--rx-zerocopy",
     "skip_rx_copy": "--skip-rx-copy",
 }
-"""Option of a stream -> its flag, which a build may lack."""
+"""Option of a stream -> its flag, which some builds lack."""
 
 _ECHOED = {
     "parallel": "num_flows",
@@ -169,7 +170,7 @@ class Neper(Tool):
 
 
 class _Printed:
-    """The client's `key=value` lines, and its counters of the bytes through its sockets."""
+    """The client's output: the `key=value` lines, and the byte counts of its sockets."""
 
     def __init__(self, stdout: str) -> None:
         lines = (line.partition("=") for line in stdout.splitlines())

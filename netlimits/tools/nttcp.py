@@ -1,7 +1,7 @@
-"""nttcp (1.47): it sends a number of buffers over TCP and IPv4, and has no option for a duration.
+"""nttcp (1.47) sends a number of buffers over TCP and IPv4; it has no option for a duration.
 
-Each line of figures begins with `l` (local end) or `1` (remote end), perhaps without a blank after
-it. The remote line is required: if the server's child dies, nttcp exits 0 without it.
+Each line of figures begins with `l` (local end) or `1` (remote end); the blank after it may be
+missing. If the server's child dies, nttcp exits 0 without a remote line, so this line is required.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from netlimits.tools import _commands, _options, _output
 from netlimits.tools._base import Features, Tool, Transfer
 
 FORMAT = "%20b%14.6rt%14.6ct%16.4rbr%14c"
-"""Bytes, real seconds, CPU seconds, 10⁶ bit/s, calls; the widths keep the columns apart."""
+"""Columns: bytes, real seconds, CPU seconds, 10⁶ bit/s, calls. Widths keep them separate."""
 
 DEFAULT_SIZE = 4096
 PATIENCE = 3
-"""A run that takes this many times its expected length, and START_UP, counts as hung."""
+"""A run is killed after this many times its expected length, plus START_UP seconds."""
 
 
 class Nttcp(Tool):
@@ -124,7 +124,7 @@ class Nttcp(Tool):
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The figures of one end; `count` is bytes, `calls` None if the format has no such column."""
+    """The figures of one end; `count` is in bytes, and `calls` is None if there is no column."""
 
     side: str
     count: int
@@ -135,7 +135,10 @@ class _Line:
 
 
 def _line(text: str) -> _Line | None:
-    """Parse an end's line; every format begins with these four figures. None for another line."""
+    """Parse the line of one end, or return None for any other line.
+
+    In every format, the first four figures are bytes, real seconds, CPU seconds and rate.
+    """
     number = r"[0-9]{1,18}(?:\.[0-9]{1,9})?"
     match = re.fullmatch(rf"([l1])\s*([0-9]{{1,18}})((?:\s+{number}){{3,7}})\s*", text, re.ASCII)
     if not match:

@@ -1,8 +1,9 @@
-"""nuttcp (6.1.2 and later), through `-v -fparse`: both ends' figures as key=value.
+"""nuttcp (6.1.2 and later) with `-v -fparse`, which prints both ends' figures as key=value.
 
-The receiver's part is required: if its server died, nuttcp exits 0; if none answers, it falls back
-to a mode without a server. Its `retrans` is ignored because Debian's 6.1.2 always prints 0. The
-server cannot listen on one address: it is open to every network of the host while it waits.
+The receiver's figures are required. If the server dies, nuttcp exits 0 without them; if no server
+answers, nuttcp falls back to a mode without a server. `retrans` is ignored, since Debian's 6.1.2
+always prints 0. The server cannot be bound to an address: while it waits, it is open to every
+network of the host.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from netlimits.tools._base import Features, Tool
 from netlimits.units.sizes import RATE, binary_bytes, decimal_bits
 
 _MEGABITS_PER_MEGABYTE = 2**20 * 8 / 1e6
-"""nuttcp's megabyte is 2²⁰ bytes, its megabit 10⁶ bits."""
+"""Factor from nuttcp's megabytes (2²⁰ bytes) to its megabits (10⁶ bits)."""
 
 _INTERIM = ("megabytes", "real_sec", "rate_Mbps")
 _FALLBACK = "classic_mode"
@@ -89,11 +90,11 @@ class Nuttcp(Tool):
         return {"seconds": 0.5, "rate": "5M"} if udp else {"seconds": 0.2}
 
     def needs_watch(self, options: Mapping[str, Any], connections: int) -> bool:
-        # nuttcp's interim rates of datagrams end with the sender, before a queue has drained
+        # nuttcp's interim rates of datagrams end when the sender ends, before queues are empty
         return options.get("protocol") == "udp"
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
-        rate = decimal_bits(options.get("rate", 0))  # of all streams together
+        rate = decimal_bits(options.get("rate", 0))  # the sum of all streams
         return ("rate", rate) if rate > 0 else None
 
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
@@ -147,7 +148,7 @@ class _Side:
         return float(text.removesuffix("%"))
 
     def elapsed(self) -> float:
-        """Compute the seconds from bytes and rate: nuttcp prints the time with two decimals."""
+        """Compute the seconds from bytes and rate, since the printed time has only two decimals."""
         printed = self.number("real_seconds")
         rate, megabytes = self.number("rate_Mbps"), self.number("megabytes")
         if rate == 0 or megabytes < 1:
@@ -162,7 +163,7 @@ class _Side:
 
 
 def _flags(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the options, each with its value in one word, as nuttcp requires."""
+    """Yield the flags; flag and value are one word, as nuttcp requires."""
     if options.get("protocol") == "udp":
         yield "-u"
     if "send_size" in options:
@@ -237,7 +238,7 @@ def _mss(options: Mapping[str, Any], sent: _Side) -> int:
 
 
 def _interim(printed: str, start: float) -> Iterator[dict[str, float]]:
-    """Yield the receiver's interim results, laid end to end from the start of the client."""
+    """Yield the receiver's interim results, one after the other from the start of the client."""
     ending = start
     keys = (rf" *{key}= *([0-9]{{1,15}}\.[0-9]{{1,9}})" for key in _INTERIM)
     lines = re.findall(rf"^ *{_INTERIM[0]}=.*", printed, re.MULTILINE)
@@ -246,7 +247,7 @@ def _interim(printed: str, start: float) -> Iterator[dict[str, float]]:
         raise OutputError("nuttcp printed an interim result that cannot be read")
     for fields in results:
         megabytes, seconds, rate = map(float, fields)
-        if rate > 0:  # the printed time has two decimals, whose errors would add up
+        if rate > 0:  # the printed time has two decimals, and its rounding errors would add up
             seconds = megabytes * _MEGABITS_PER_MEGABYTE / rate
         ending += seconds
         yield {"ending_s": ending, "interval_s": seconds, "throughput_mbps": rate}

@@ -1,4 +1,4 @@
-"""A host over SSH: programs on paramiko's channels, over a login by `reach`."""
+"""A host over SSH: `reach` logs in, and programs run on paramiko's channels."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 class _Bell:
     """An event for a channel's buffers, which paramiko sets when data arrives.
 
-    It is a bare lock, which is free after `set`. Ctrl-C inside a `threading.Event` may leave the
-    event's lock taken, and then paramiko's thread, which calls `set`, would wait forever.
+    A bare lock implements it: `set` releases the lock, and `wait` acquires it. Ctrl-C inside a
+    `threading.Event` may leave the event's lock taken. Then paramiko's thread, which calls `set`,
+    would wait forever.
     """
 
     def __init__(self) -> None:
@@ -41,7 +42,7 @@ class _Bell:
         self._silent.acquire()
 
     def set(self) -> None:
-        with contextlib.suppress(RuntimeError):  # it is set already
+        with contextlib.suppress(RuntimeError):  # the event is set already
             self._silent.release()
 
     def clear(self) -> None:
@@ -71,7 +72,7 @@ class ChannelStream:
 
     def _step(self, data: memoryview) -> Exchange:
         channel = self._channel
-        # checked before reading, so that output from before the end is not lost
+        # check for the end before reading, so that output from before the end is not lost
         ended = channel.closed or bool(channel.eof_received)
         exited = ended or channel.exit_status_ready()
         sent = 0
@@ -94,7 +95,7 @@ class ChannelStream:
 
 
 def _close(channel: paramiko.Channel) -> None:
-    """Close a channel, to end a wait for its answer; its connection may be lost already."""
+    """Close a channel, even on a lost connection, so that a wait for its answer ends."""
     with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
         channel.close()
 
@@ -127,7 +128,7 @@ class SshLogin:
     def open(self, program: str, seconds: float) -> ChannelStream:
         try:
             channel = self.transport.open_session(timeout=seconds)
-            # paramiko waits for the answer without a limit, unless the channel is closed
+            # paramiko waits for the answer without a limit; closing the channel ends the wait
             limit = threading.Timer(seconds, _close, (channel,))
             limit.daemon = True
             limit.start()

@@ -1,6 +1,6 @@
-"""Check a host's key: an unknown one is an error with its fingerprint and the command to add it.
+"""Check a host's key; for an unknown key, raise an error with the command that adds the key.
 
-known_hosts is read here, since paramiko's reader supports no wildcards and fails on
+This module parses known_hosts itself, since paramiko's reader supports no wildcards and fails on
 `@cert-authority` and `@revoked`.
 """
 
@@ -25,7 +25,7 @@ _HASHED = re.compile(r"\|1\|[A-Za-z0-9+/]{27}=\|[A-Za-z0-9+/]{27}=")
 
 
 class KnownOnly(paramiko.MissingHostKeyPolicy):
-    """Refuses unknown host keys."""
+    """A paramiko policy that refuses unknown host keys."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -55,7 +55,10 @@ def changed(endpoint: Endpoint, error: paramiko.BadHostKeyException) -> ConnectE
 
 
 def load_known(client: paramiko.SSHClient, endpoint: Endpoint) -> None:
-    """Add the host's keys from known_hosts to the client, the first of each type."""
+    """Add the host's keys in known_hosts to the client, but only the first key of each type.
+
+    Revoked keys are left out.
+    """
     host_keys = client.get_host_keys()
     revoked = set(_revoked(endpoint))
     for marker, key in _lines(endpoint):
@@ -98,7 +101,10 @@ def _marked(line: str) -> tuple[str, str]:
 
 
 def matches(name: str, patterns: list[str]) -> bool:
-    """Return True if a known_hosts line's patterns match: hashed, with `*` and `?`, with `!`."""
+    """Return True if the patterns of a known_hosts line match `name`.
+
+    Patterns may be hashed, contain `*` and `?`, or start with `!`, which excludes a name.
+    """
     matched = False
     for pattern in patterns:
         if pattern.startswith("|1|"):

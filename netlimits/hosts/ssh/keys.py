@@ -1,4 +1,4 @@
-"""The keys to log in with: the configured ones, then others of the agent. Never a password."""
+"""The keys to log in with: the configured keys, then the agent's other keys; never a password."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from netlimits.model.named_file import read_at_most
 
 
 class OurKeys(AuthStrategy):
-    """The keys to log in with, in order; `unfit` has the key files that cannot be used, and why."""
+    """The keys to log in with, in order; `unfit` maps each unusable key file to the reason."""
 
     def __init__(self, endpoint: Endpoint, seconds: float) -> None:
-        """Connect to the agent, which gets `seconds` for each answer."""
+        """Connect to the agent, which has `seconds` for each answer."""
         super().__init__(paramiko.SSHConfig())
         self._endpoint = endpoint
         self._agent = _agent(seconds) if endpoint.agent else None
@@ -44,7 +44,7 @@ class OurKeys(AuthStrategy):
                     held.pop(key.asbytes())
                 yield self._source(key)
             elif public is None and file in self.encrypted:
-                only = False  # any key of the agent may be this one
+                only = False  # any key of the agent may be the decrypted key, so try them all
         if not only:
             for agent_key in held.values():
                 yield self._source(agent_key)
@@ -62,7 +62,7 @@ class OurKeys(AuthStrategy):
             if _can_be_read(Path(f"{file}-cert.pub")):
                 return paramiko.PKey.from_path(file)
         except FileNotFoundError:
-            pass  # as ssh(1) does: try the next key
+            pass  # try the next key, as ssh(1) does
         except (TypeError, paramiko.PasswordRequiredException):
             self.encrypted.append(file)
         except OSError as error:
@@ -78,7 +78,7 @@ class OurKeys(AuthStrategy):
         return any("timeout" in str(attempt.result).lower() for attempt in results)
 
     def refused(self) -> str:
-        """Return the error message for a login that none of the keys opened."""
+        """Return the error message for a host that accepted none of the keys."""
         who = f"{self._endpoint.user}@{self._endpoint.where}"
         if self.encrypted:
             return (
@@ -134,7 +134,10 @@ def _public(file: Path) -> bytes | None:
 
 
 def _too_open(file: Path) -> str:
-    """Return why OpenSSH ignores the key if it is this user's and others may read it, or ""."""
+    """Return an error message if others may read this user's key, or "".
+
+    OpenSSH ignores such a key.
+    """
     about = file.stat()
     if about.st_uid != os.getuid() or not about.st_mode & 0o077:
         return ""

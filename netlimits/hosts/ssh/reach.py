@@ -1,8 +1,8 @@
-"""Log in directly, through jump hosts or through a ProxyCommand, within our deadlines.
+"""Log in directly, through jump hosts or through a ProxyCommand, within a time limit.
 
-We create the socket, with TCP_NODELAY: without it a round trip takes 40 ms longer. paramiko's
-keep-alives expect no answer, so TCP's user timeout ends a connection whose bytes stay
-unacknowledged.
+This module creates the socket, with TCP_NODELAY: without it a round trip takes 40 ms longer.
+paramiko's keep-alives expect no answer, so TCP_USER_TIMEOUT ends a connection when the host stops
+acknowledging data.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _transport(sock: Any, **options: Any) -> paramiko.Transport:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Log in to hosts: the configuration, the stack that closes everything, the time limits."""
+    """Log in to hosts as `config` says; `stack` closes the connections, `abort` cuts them."""
 
     config: SshConfig
     stack: ExitStack
@@ -64,11 +64,11 @@ class Reach:
             )
         before, _, last = (endpoint.jump if jump is None else jump).rpartition(",")
         seconds = self.patience.connecting(endpoint.timeout)
-        until = time.monotonic() + seconds + self.patience.seconds  # to connect, and to log in
+        until = time.monotonic() + seconds + self.patience.seconds  # connect, then log in
         with _explained(endpoint, seconds, self.config.source):
             if last:
-                # as in ssh(1): each jump is reached through the one before it, and only the
-                # first one through the jumps of its own configuration
+                # As in ssh(1), each jump host is reached through the jump host before it. Only the
+                # first jump host is reached through the jumps of its own configuration.
                 gate = self.client(last, before or None, depth + 1).get_transport()
                 assert gate
                 destination = (endpoint.hostname, endpoint.port)
@@ -88,7 +88,7 @@ class Reach:
         return self.abort.register(Wire(sock, until))
 
     def _connected(self, endpoint: Endpoint, seconds: float, until: float) -> Wire:
-        """Open a TCP connection; the addresses of the name share `seconds`."""
+        """Open a TCP connection to one of the name's addresses; all tries share `seconds`."""
         limit = time.monotonic() + seconds
         places = socket.getaddrinfo(endpoint.hostname, endpoint.port, type=socket.SOCK_STREAM)
         for left, (family, kind, number, _, address) in zip(
@@ -140,7 +140,8 @@ class Reach:
         try:
             client.connect(
                 endpoint.key_alias or endpoint.hostname,
-                port=22 if endpoint.key_alias else endpoint.port,  # an alias has no port
+                # known_hosts has HostKeyAlias without a port
+                port=22 if endpoint.key_alias else endpoint.port,
                 sock=wire,  # type: ignore[arg-type]  # what paramiko uses of a socket
                 timeout=seconds,
                 banner_timeout=seconds,
@@ -192,12 +193,12 @@ def _prepare(sock: socket.socket) -> None:
 
 @contextlib.contextmanager
 def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None]:
-    """Turn errors of a login into a ConnectError of one line; `source` is the ssh config file."""
+    """Turn login errors into a ConnectError of one line; `source` names the ssh config file."""
     where = endpoint.where
     started = time.monotonic()
     try:
         yield
-    except (socket.gaierror, UnicodeError):  # UnicodeError: an impossible name
+    except (socket.gaierror, UnicodeError):  # UnicodeError: the name is no valid host name
         about = f"; correct it, or add `Host {endpoint.name}` to {source}"
         if endpoint.hostname != endpoint.name:
             about = f", the HostName of {endpoint.name} in {source}; correct it there"
@@ -211,7 +212,7 @@ def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None
             f"{where} cannot be reached from the jump host: {error.text}", transient=True
         ) from None
     except (paramiko.SSHException, OSError, EOFError) as error:
-        # paramiko has several messages for a timeout, none of which mentions it
+        # paramiko's messages for a timeout do not mention the timeout
         if isinstance(error, TimeoutError) or time.monotonic() - started >= seconds:
             raise ConnectError(
                 f"{where} did not answer within {seconds:g} s{_LONGER}", transient=True

@@ -1,11 +1,11 @@
-"""OpenSSH's configuration of a name, by paramiko's reader and additions to it.
+"""Read OpenSSH's configuration of a host name with paramiko's parser.
 
-Before paramiko reads the text, included files are inserted and comments after values are removed.
-A Match criterion that paramiko would take as met (`tagged`) is an error. `ssh -G` is not used: it
-prints paths ambiguously, ignores $HOME, and rejects a whole file for one option newer than itself.
-A file in another user's directory is not read, since `Match exec` runs commands (SECURITY.md). A
-name with blanks or special characters of a shell is an error: `Match exec` and ProxyCommand put it
-into a command line.
+Before paramiko parses the text, this module inserts included files and removes comments after
+values. A Match criterion that paramiko would take as met (`tagged`) is an error. `ssh -G` is not
+used: it prints paths ambiguously and ignores $HOME. It also rejects a whole file for one option
+that is newer than itself. A file in another user's directory is not read, since `Match exec` runs
+commands (SECURITY.md). A name with blanks or special characters of a shell is an error, since
+`Match exec` and ProxyCommand insert the name into a command line.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A host to log in to, and the way there; at most one of `jump` and `proxy` is set."""
+    """A host and how to log in to it; at most one of `jump` and `proxy` is set."""
 
     name: str
     hostname: str
@@ -77,10 +77,10 @@ class Endpoint:
 
 
 class SshConfig:
-    """The configuration in `file`; if None, in the user's file and the system's file."""
+    """The configuration in `file`, or in the user's and the system's file if it is None."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Read the files; `read` lists all, with included ones. Raises ConnectError."""
+        """Read the files; `read` lists them, including included files. Raises ConnectError."""
         self.file = file
         self.read: list[Path] = []
         files = [file] if file else [Path("~/.ssh/config"), Path("/etc/ssh/ssh_config")]
@@ -102,7 +102,7 @@ class SshConfig:
     def endpoint(self, name: str) -> Endpoint:
         """Return the configuration of `[user@]name[:port]`. Raises ConnectError."""
         user, name, port = split(name)
-        for word in (re.sub(r"\\(?=.)", "", user), name):  # a Windows domain's user: DOMAIN\user
+        for word in (re.sub(r"\\(?=.)", "", user), name):  # allow the Windows form DOMAIN\user
             if strange := _NO_NAME.search(word):
                 raise ConnectError(
                     f"{word[:80]!r} is not a host or user name: it contains {strange[0]!r}"
@@ -140,7 +140,10 @@ class SshConfig:
         return shlex.join([*words, f"{user}@{name}" if user else name, "true"])
 
     def _lines(self, path: Path, block: str, depth: int) -> Iterator[str]:
-        """Yield the file's lines with included files inserted; the first is in block `block`."""
+        """Yield the file's lines with included files inserted.
+
+        `block` is the Host or Match line that applies where the file begins.
+        """
         if depth > _INCLUDE_DEPTH:
             raise ConnectError(f"{path}: files include each other more than {_INCLUDE_DEPTH} deep")
         self.read.append(path)
@@ -161,7 +164,7 @@ class SshConfig:
 
 
 def split(name: str) -> tuple[str, str, int]:
-    """Split `[user@]host[:port]`, as in ProxyJump, into its parts ("" and 0 if missing)."""
+    """Split `[user@]host[:port]`, as in ProxyJump; a missing user is "", a missing port 0."""
     name = name.removeprefix("ssh://").rstrip("/")
     user, _, rest = name.rpartition("@")
     if match := re.fullmatch(r"\[(.+)\](?::(\d+))?|([^:]+):(\d+)", rest):
@@ -170,7 +173,7 @@ def split(name: str) -> tuple[str, str, int]:
 
 
 def _plain(line: str, where: str) -> str:
-    """Return a line that paramiko reads correctly: without a comment, and with `[` escaped."""
+    """Return the line in a form that paramiko parses correctly: no comment, and `[` escaped."""
     if (match := _COMMENT.fullmatch(line)) and not _WHOLE.match(line):
         line = match[1]
     if match := _MATCH.fullmatch(line):
@@ -195,7 +198,7 @@ def _criteria(words: list[str], where: str) -> Iterator[str]:
 
 
 def _way(options: paramiko.SSHConfigDict) -> tuple[str, str]:
-    """Return (ProxyJump, ProxyCommand), of which the first in the configuration wins."""
+    """Return (ProxyJump, ProxyCommand); only the option that comes first is not ""."""
     for key in options:
         value = options[key] or "none"
         if key == "proxyjump":
@@ -213,7 +216,7 @@ def _identities(options: paramiko.SSHConfigDict) -> Iterator[Path]:
 
 
 def _environment(text: str) -> str:
-    """Replace each `${NAME}` by the environment variable. Raises KeyError."""
+    """Replace each `${NAME}` by the value of the environment variable. Raises KeyError."""
     return re.sub(r"\$\{(\w+)\}", lambda match: os.environ[match[1]], text)
 
 
@@ -229,7 +232,7 @@ def _known_hosts(options: paramiko.SSHConfigDict, tokens: Mapping[str, str]) -> 
 
 
 def _seconds(text: str) -> float | None:
-    """Parse a time of ssh_config(5), such as `1m30s`; return None for no limit."""
+    """Parse a time of ssh_config(5), such as `1m30s`; return None if it sets no limit."""
     if re.fullmatch(f"(?:{_TIME.pattern})+", text, re.IGNORECASE):
         seconds = float(sum(int(n) * _SECONDS[unit.lower()] for n, unit in _TIME.findall(text)))
     else:

@@ -1,9 +1,9 @@
-"""The socket under an SSH login: limited during the login, and cut by another thread at need.
+"""The socket of an SSH connection, with limits for the login; other threads can cut it.
 
-Before SSH begins, the other end may send endlessly, so this limits the bytes and seconds of a
-login; at a limit, the socket looks closed to paramiko. paramiko would read each packet in two
-pieces and wake ten times a second. This reads all available bytes at once, and wakes it once a
-second.
+Before SSH begins, the other end may send endlessly, so `Wire` limits the bytes and seconds of a
+login. At a limit, the socket looks closed to paramiko. By itself, paramiko reads each packet in two
+pieces and wakes up ten times a second. `Wire` reads all available bytes at once, and wakes paramiko
+up once a second.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ IDLE = 1.0
 
 
 class Wire:
-    """A socket for paramiko. `why` is the reason that it was cut, "" while it works."""
+    """A socket for paramiko. `why` is the reason that it was cut, or "" if it was not."""
 
     def __init__(self, sock: socket.socket | paramiko.Channel, until: float) -> None:
-        """Wrap `sock`; `until` is the deadline of the login, by time.monotonic."""
+        """Wrap `sock`; `until` is the deadline of the login, on the clock time.monotonic."""
         self._sock = sock
         self._until: float | None = until
         self._left = MOST
@@ -61,12 +61,12 @@ class Wire:
         self._wake()
 
     def close(self) -> None:
-        """Close the socket; a thread that reads from it sees the end at once."""
+        """Close the socket; a thread that is reading from it sees its end at once."""
         self._wake()
         self._sock.close()
 
     def _wake(self) -> None:
-        if isinstance(self._sock, socket.socket):  # a channel ends with the socket below it
+        if isinstance(self._sock, socket.socket):  # a channel ends with its connection's socket
             with contextlib.suppress(OSError):
                 self._sock.shutdown(socket.SHUT_RDWR)
 
@@ -83,7 +83,7 @@ class Wire:
 
 
 class Abort:
-    """When called, cuts all registered sockets, and from then on every new one."""
+    """Cut all registered sockets when called, and then every socket that is registered later."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -102,7 +102,7 @@ class Abort:
         return self._called
 
     def register(self, wire: Wire) -> Wire:
-        """Cut `wire` when this is called, or now if it has been; return `wire`."""
+        """Register `wire`, cut it at once if the abort was called already, and return it."""
         with self._lock:
             self._wires.append(wire)
         if self._called:

@@ -1,10 +1,10 @@
-"""The text of a claim: which campaign is using a host. Others get an error that names it.
+"""The text of a claim, which says which campaign is using a host.
 
-A claim is a symbolic link whose target is the text, so it is created completely or not at all, and
-any login may read it. Its name has the boot and the network namespace, which identify a host. It
-expires at a time of /proc/uptime unless it is renewed. Beside it is the file KEY.alive, which a
-process of the campaign's connection keeps locked: a restore may take over a claim that nobody
-holds.
+A claim is a symbolic link whose target is the text. So it is created completely or not at all, and
+any login may read it. Its name contains the ids of the boot and of the network namespace, which
+identify a host. Unless it is renewed, it expires at a time of /proc/uptime. Next to it is the file
+KEY.alive. A process of the campaign's connection keeps this file locked, that is, it holds the
+claim. A restore may take over a claim that nobody holds.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from dataclasses import asdict, dataclass
 from netlimits.model import decoding
 
 PLACES = "/run/lock /tmp"
-"""Folders for claims; the first that accepts one is used."""
+"""Folders for claims; a claim is created in the first folder that accepts it."""
 
 LONGEST = 200
-"""Maximum length of each text in a claim: a link's target has at most 4095 bytes."""
+"""Maximum length of each text in a claim, since a link's target has at most 4095 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The owner of a claim, `since` in epoch seconds; a restore from notes has no `campaign`."""
+    """The owner of a claim.
+
+    `campaign` is "" for a restore from notes. `since` is in epoch seconds.
+    """
 
     campaign: str
     id: str
@@ -51,7 +54,7 @@ class Claim:
 
     @property
     def stale(self) -> bool:
-        """True if the claim has expired: its campaign died, or lost the host."""
+        """True if the claim has expired, since its campaign died or cannot reach the host."""
         return self.left < 0
 
     def __str__(self) -> str:
@@ -73,7 +76,10 @@ def holder(campaign: str, identity: str) -> Holder:
 
 
 def parse(text: str, uptime: float) -> Claim | None:
-    """Parse the target of a claim's link, which anybody may have written; None if it is none."""
+    """Parse the target of a claim's link, or return None if it is not the text of a claim.
+
+    Any user of the host may have written it.
+    """
     try:
         fields = decoding.parsed(text)
         return Claim(
@@ -99,5 +105,5 @@ def printable(text: str) -> str:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a uid without a name
+    except (KeyError, OSError):  # the user id has no name
         return str(os.getuid())

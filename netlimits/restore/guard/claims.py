@@ -1,4 +1,4 @@
-"""A campaign's claims on its hosts. Of several logins on one host, one leads and has the claim."""
+"""A campaign's claims on its hosts. If several logins share a host, the first has the claim."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netlimits.restore.guard.terms import RUN, Terms, must_be_dead, refusal
 from netlimits.restore.originals import Original
 
 PARTING = 5.0
-"""Maximum seconds until a host shows that a connection to it was opened or closed."""
+"""Maximum seconds until a host notices that a connection was opened or closed."""
 
 T = TypeVar("T")
 _TRIES = 3
@@ -37,13 +37,13 @@ class ClaimedLogin:
     Attributes:
         roles: The roles that use the login.
         claim: The path of the claim.
-        leads: True if this login has the claim, and not another one on the same host.
-        originals: What its guard would restore.
-        hold: The process that holds the claim, if it leads.
+        leads: True if this login created the claim; False if another login on the host did.
+        originals: The original states that the guard would restore.
+        hold: The process that holds the claim, if `leads`.
         turn: The lock for arming the guard.
-        seconds: How long claim and guard last from a renewal.
-        until: When claim and guard end, by this machine's clock; 0 if unknown.
-        fired: True if the guard had fired when it was armed, which no run has noticed yet.
+        seconds: Seconds that claim and guard last after a renewal.
+        until: The time when claim and guard end, on this machine's clock; 0 if unknown.
+        fired: True if `arm` found that the guard had fired, and no run has noticed it yet.
     """
 
     roles: list[str]
@@ -61,10 +61,10 @@ class ClaimedLogin:
 
 
 class Claims:
-    """The claims of one campaign on the hosts of its roles; `seconds` is the first length.
+    """The claims of one campaign on the hosts of its roles; new claims last for `seconds`.
 
-    `_lock` protects the tables of claimed logins, and of the locks for claiming a host. The state
-    of a login belongs to the thread that has its host.
+    `_lock` protects the tables of claimed logins, and of the locks for claiming a host. Only the
+    thread of a host's present run may use the ClaimedLogin of the host.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class Claims:
         return self._by_role[role]
 
     def claim(self, terms: Terms = RUN) -> None:
-        """Claim every host, or none if one cannot be claimed.
+        """Claim every host; if a host cannot be claimed, release all hosts and raise HostError.
 
-        The first host is claimed before all others, so that one of two campaigns that start at the
-        same time gets all hosts.
+        The first host is claimed before all others. So if two campaigns start at the same time,
+        one of them gets all hosts.
         """
         try:
             for role in self._roles[:1]:
@@ -115,7 +115,7 @@ class Claims:
         self._leave_out(place)
 
     def forget(self, role: str) -> None:
-        """Drop the host of a role, which has rebooted and thereby lost claim and guard."""
+        """Forget the login of a role whose host has rebooted, and so lost its claim and guard."""
         if role in self._by_role:
             self._leave_out(self._by_role[role])
 
@@ -127,7 +127,10 @@ class Claims:
             }
 
     def place(self, role: str) -> ClaimedLogin:
-        """Return the login of a role, claimed and held. Raises HostError."""
+        """Return the login of a role; claim its host and hold the claim first if necessary.
+
+        Raises HostError.
+        """
         if role not in self._by_role:  # a reboot removed the claim
             self._claim(role, RUN)
         place = self._by_role[role]
@@ -150,7 +153,7 @@ class Claims:
     def must(
         self, place: ClaimedLogin, command: Command, role: str = "", hold: bool = True
     ) -> Completed:
-        """Run a command that must succeed; retry it once, over a new connection if lost."""
+        """Run a command that must succeed; retry it once, with a new connection if necessary."""
 
         def act() -> Completed:
             if hold:
@@ -168,10 +171,10 @@ class Claims:
             login = (now.key, now.uid)
             with self._lock:
                 turn = self._turns.setdefault(now.key, Lock())
-            with turn:  # two roles may be one host
+            with turn:  # two roles may use the same host
                 problem = self._claimed(role, login, now, terms)
                 if problem:
-                    continue  # another campaign claimed it meanwhile, or the connection broke
+                    continue  # another campaign was faster, or the connection broke
                 with self._lock:
                     self._by_role[role] = place = self._places[login]
                 _twice(partial(self._held, place))
@@ -183,13 +186,16 @@ class Claims:
         )
 
     def _claimed(self, role: str, login: tuple[str, str], now: HostStatus, terms: Terms) -> str:
-        """Claim the host of a role; return why to try again, or "". Raises HostInUse."""
+        """Claim the host of a role; return "", or the problem if a retry may help.
+
+        Raises HostInUse.
+        """
         with self._lock:
             places = {**self._places}
         same_host = next((place for (key, _), place in places.items() if key == now.key), None)
         if login in places:
             places[login].roles.append(role)
-        elif same_host:  # another login on it
+        elif same_host:  # another login of this campaign has claimed the host
             self._add(login, ClaimedLogin([role], same_host.claim, leads=False))
         else:
             if why := refusal(now, self.holder, terms):
@@ -206,7 +212,7 @@ class Claims:
             self._places[login] = place
 
     def _take(self, role: str, now: HostStatus, terms: Terms) -> Completed | str:
-        """Run the command that claims a host; return its result, or why it failed."""
+        """Run the command that claims a host; return its result, or the problem if it failed."""
         old = next(((path, text) for path, text, _ in now.claimed()), None)
         dead = must_be_dead(now, self.holder, terms)
         try:
@@ -234,16 +240,15 @@ def snapshot(host: Callable[[str], Host], role: str) -> HostStatus:
 
 
 def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms) -> HostStatus:
-    """Return the status of a host.
+    """Return the status of a host; if it forbids a claim, wait up to PARTING for a change.
 
-    If it would refuse a claim, wait up to PARTING for that to pass: a connection may be closing, or
-    a new claim may not be held yet.
+    A connection may be about to close, or a new claim may not be held yet.
     """
     until = time.monotonic() + PARTING
     while True:
         now = snapshot(host, role)
         refused = not terms.living and refusal(now, holder, terms)
-        # nobody holds a claim for a moment after its creation
+        # a claim is not held until shortly after its creation
         young = any(c and not c.stale and not c.held for *_, c in now.claimed())
         passing = now.held if terms.dead else young
         if not (refused and passing) or time.monotonic() > until:
@@ -252,7 +257,7 @@ def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms
 
 
 def refuse_claimed(hosts: Mapping[str, Host]) -> None:
-    """Raise HostError if another campaign uses a host, before a new campaign is created."""
+    """Raise HostError if a campaign is using a host; called before a new campaign is created."""
     nobody = Holder("", "", "", "", 0, 0)
 
     def refuse(role: str) -> None:
@@ -268,7 +273,10 @@ def _printed(completed: Completed) -> str:
 
 
 def _twice(act: Callable[[], T]) -> T:
-    """Return `act()`, retried once after a HostError. A failed command is named without script."""
+    """Return `act()`, retried once after a HostError.
+
+    The error for a command that fails twice has the name of its script, not the text.
+    """
     try:
         return act()
     except NotOurs:

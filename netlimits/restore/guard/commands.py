@@ -12,7 +12,7 @@ from netlimits.restore.guard.claim import Claim, Holder, parse, printable
 from netlimits.restore.notes import NoteFile
 
 DEADLINE = scripts.LOCK_WAIT + 15.0
-"""Deadline in seconds of the commands here, which may wait for the lock."""
+"""Deadline in seconds of the commands of this module, which may wait for the lock."""
 
 
 @dataclass(slots=True)
@@ -20,13 +20,13 @@ class HostStatus:
     """The claims, guard and notes of a host. Times are seconds of its /proc/uptime.
 
     Attributes:
-        key: The host's identity, which is also the name of a guard's files.
+        key: The host's identity, which is also part of the names of a guard's files.
         uid: The login's user id.
         claims: (path, text) of each claim.
         held: Paths of the claims whose campaign's connection is open.
         links: Link addresses of all interfaces.
         notes: The text of each note in the login's folder.
-        pid: The guard's process; 0 if it has only its file, None if there is no guard.
+        pid: The guard's process id; 0 if it is not running, None if there is no guard.
         doing: What the guard does: `watch` (waits), `now` (restores) or `dead`.
         deadline: The time at which the guard fires.
         would: The commands that the guard would run.
@@ -102,7 +102,10 @@ def _take_in(snapshot: HostStatus, word: str, rest: str) -> None:
 
 
 def take(holder: Holder, seconds: float, old: tuple[str, str] | None, dead: bool) -> Command:
-    """Return the command that claims a host in place of `old`; if `dead`, only if not held."""
+    """Return the command that claims a host, and replaces the claim `old` (path, text) if given.
+
+    If `dead`, the command fails if the old claim is held.
+    """
     path, text = old or ("", "")
     words = (holder.text, str(_whole_seconds(seconds)), text, path, "dead" if dead else "any")
     return _command(scripts.TAKE, "take", *words)
@@ -117,7 +120,10 @@ def await_hold(holder: Holder, claim: str) -> Command:
 
 
 def within(holder: Holder, claim: str, command: Command, guarded: bool = False) -> Command:
-    """Return the command, to run only if the claim is ours and, if `guarded`, a guard works."""
+    """Return a command that runs `command` only if the claim is ours.
+
+    If `guarded`, a guard must be running too.
+    """
     how = "guarded" if guarded else "any"
     words = ("sh", "-c", scripts.WITHIN, "claimed", holder.text, claim, how)
     deadline = command.deadline + scripts.LOCK_WAIT
@@ -125,7 +131,10 @@ def within(holder: Holder, claim: str, command: Command, guarded: bool = False) 
 
 
 def renew(holder: Holder, claim: str, seconds: float, guard: float | None) -> Command:
-    """Return the command that extends the claim and, unless `guard` is None, the guard (in s)."""
+    """Return the command that extends the claim to `seconds` and the guard to `guard` seconds.
+
+    If `guard` is None, the guard's deadline stays.
+    """
     words = (str(_whole_seconds(seconds)), "" if guard is None else str(_whole_seconds(guard)))
     return _command(scripts.RENEW, "renew", holder.text, claim, *words)
 
@@ -143,7 +152,7 @@ def arm(
 
 
 def fired(holder: Holder, claim: str) -> Command:
-    """Return the command that prints `fired` if the guard has fired, `dead` if none is at work."""
+    """Return the command that prints `fired` if the guard has fired, `dead` if none is running."""
     return replace(_command(scripts.FIRED, "fired", holder.text, claim), perl=scripts.FIRED_IN_PERL)
 
 
@@ -153,7 +162,10 @@ def release(holder: Holder, claim: str, leads: bool) -> Command:
 
 
 def answered(completed: Completed) -> tuple[bool, str | None]:
-    """Return (the guard has fired, text of the claim that replaced ours or None if none did)."""
+    """Return (True if the guard has fired, None or the text of the claim that replaced ours).
+
+    The text is "" if our claim is gone, but was not replaced.
+    """
     if completed.command.within and completed.status != scripts.LOST:
         return False, None
     for line in completed.stdout.splitlines():
@@ -163,7 +175,7 @@ def answered(completed: Completed) -> tuple[bool, str | None]:
 
 
 def unguarded(completed: Completed) -> bool:
-    """Return True if a command of `within` did not run because no guard was at work."""
+    """Return True if a command of `within` did not run because no guard was running."""
     return bool(completed.command.within) and completed.status == scripts.UNGUARDED
 
 

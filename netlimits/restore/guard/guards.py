@@ -1,4 +1,4 @@
-"""The claims and guards of one campaign's hosts: created, held, renewed and released."""
+"""Create, hold, renew and release the claims and guards of one campaign's hosts."""
 
 from __future__ import annotations
 
@@ -27,29 +27,33 @@ from netlimits.restore.originals import Changed, Original
 from netlimits.units import durations
 
 PATIENCE = 300.0
-"""Default seconds without a renewal, beyond a run's own time, until a guard restores its host."""
+"""Default patience: seconds that a guard waits for a renewal, in addition to the run's time."""
 
 OVER = 0.1
-"""Share of the patience that each renewal adds to the time needed.
+"""Share of the patience that each renewal adds to the necessary time.
 
-Runs that start within the added time need no renewal: with the default patience, one renewal in 30
-seconds is enough.
+Runs that start within the added time need no renewal. With the default patience, one renewal in
+30 s is enough.
 """
 
 _TRIES = 3
-"""Number of times to arm a guard again whose deadline passed before a change was made."""
+"""Number of times to arm a guard again if its deadline passed before a change was made."""
 
 NOTHING: Mapping[str, Completed] = {}
 
 RESTORE_SECONDS = 60.0
 """Minimum seconds of a claim while the controller restores one setting.
 
-No guard fires while the claim is held, and a controller that dies does not hold it any more.
+A short time is enough: no guard fires while the claim is held, and a controller that dies no longer
+holds its claim.
 """
 
 
 class Guards:
-    """The claims and guards of a campaign's hosts; no guards if `patience` (seconds) is None."""
+    """The claims and guards of a campaign's hosts.
+
+    `patience` is in seconds; if it is None, hosts are claimed but get no guards.
+    """
 
     def __init__(
         self,
@@ -68,11 +72,11 @@ class Guards:
 
     @property
     def patience(self) -> float:
-        """Seconds that hosts stay claimed without renewal, beyond a run's own time."""
+        """Seconds that hosts stay claimed without renewal, in addition to the run's time."""
         return self._patience or PATIENCE
 
     def for_roles(self, roles: Collection[str]) -> Guards:
-        """Return a view of the hosts of some roles, which shares its state with this one."""
+        """Return a Guards for the hosts of some roles, which shares its state with this one."""
         part = copy.copy(self)
         part._roles = tuple(roles)
         return part
@@ -85,18 +89,18 @@ class Guards:
         return next(role for role in place.roles if role in self._roles)
 
     def renew(self, seconds: float) -> tuple[str, ...]:
-        """Extend claims and guards to `seconds` from now plus the patience and a little more.
+        """Extend claims and guards to `seconds` plus a little more than the patience from now.
 
-        Missing guards are started again. Returns the roles whose guard has fired meanwhile: their
-        settings must be read again. Raises HostError.
+        Missing guards are started again. Returns the roles whose guard has fired in the meantime,
+        so that the settings of their hosts must be read again. Raises HostError.
         """
         return self._renewed(self._places, seconds)
 
     def keep(self, seconds: float) -> tuple[str, ...]:
-        """Renew the hosts that need it, at the start of each run; return as `renew`.
+        """Renew the hosts that need it, at the start of each run; return the same as `renew`.
 
-        A deadline that is much too late is renewed too: the guard must notice a dead controller
-        soon.
+        A deadline that is much too late is replaced by an earlier deadline. Otherwise, if the
+        controller dies, the guard would fire too late.
         """
         needed = _now() + seconds + self.patience
 
@@ -113,9 +117,10 @@ class Guards:
         return _roles(places, at_once(lambda place: self._renew(place, claim, guard), places))
 
     def fired(self, answers: Mapping[str, Completed] = NOTHING) -> tuple[str, ...]:
-        """Return the roles whose guard has fired since `renew`: their run is invalid.
+        """Return the roles whose guard has fired since `renew`, which makes their run invalid.
 
-        `answers` are the results of `questions` by role; hosts without a complete one are asked.
+        `answers` has the results of `questions` by role. If a result is missing or incomplete, the
+        command is run on the host.
         """
 
         def fired(place: ClaimedLogin) -> bool:
@@ -133,13 +138,13 @@ class Guards:
         return _roles(places, at_once(fired, places))
 
     def questions(self) -> dict[str, Command]:
-        """Return the commands that `fired` needs by role, to run them together with others."""
+        """Return the command that `fired` needs for each role, to run with other commands."""
         return {
             self._role(place): commands.fired(self._holder, place.claim) for place in self._places
         }
 
     def run(self, role: str, command: Command) -> Completed:
-        """Run a command that changes the host. Raises HostError if the claim is not ours now."""
+        """Run a command that changes the host. Raises HostError if the claim is no longer ours."""
         return self.begin_change(role, [command], ())().answers[0]
 
     def begin_change(
@@ -149,11 +154,11 @@ class Guards:
         then: Sequence[Command],
         guarded: bool = False,
     ) -> Callable[[], Changed]:
-        """Start commands that change the host, as `run`, and readings after the last one.
+        """Start the commands `changes`, as in `run`, and then the readings `then`.
 
         If `guarded`, each change is made only while the host's guard would restore it. The returned
-        function waits, and must be called. Only the last change and the readings share a round
-        trip: the deadlines of several changes would add up.
+        function waits for the results; it must be called. Only the last change shares a round trip
+        with the readings, since the deadlines of several changes would add up.
         """
         guarded = guarded and self._patience is not None
         *first, last = changes
@@ -169,7 +174,11 @@ class Guards:
     def _begin(
         self, role: str, change: Command, then: Sequence[Command], guarded: bool
     ) -> Callable[[], Sequence[Completed]]:
-        """Start a change and its readings; a guard whose deadline passed before is armed again."""
+        """Start a change and its readings; the returned function waits for the results.
+
+        If the guard's deadline passed before the change, the function arms the guard and tries
+        again.
+        """
         place = self._claims.place(role)
         every = [commands.within(self._holder, place.claim, change, guarded), *then]
         wait = self._host(role).begin_in_turn(every)
@@ -193,7 +202,7 @@ class Guards:
         return changed
 
     def arm(self, original: Original, note: NoteFile | None = None) -> None:
-        """Write the `note`, and make sure that a guard would restore this setting."""
+        """Write the `note`, and make sure that the guard, if any, would restore this setting."""
         if self._patience is None:
             if note:
                 self._leave(original.role, note)
@@ -229,8 +238,9 @@ class Guards:
     def begin_restore(self, original: Original) -> None:
         """Extend claim and guard for the restore of a setting.
 
-        Raises HostError if the claim is not ours now. A host whose full disk cannot store the new
-        deadline is restored all the same: if its guard fires meanwhile, it restores the same state.
+        Raises HostError if the claim is no longer ours. If the host's disk is too full to store the
+        new deadline, the host is restored anyway. A guard that fires in the meantime restores the
+        same state.
         """
         if original.role not in self._claims:
             return
@@ -260,7 +270,10 @@ class Guards:
             )
 
     def _renew(self, place: ClaimedLogin, seconds: float, guard: float | None) -> bool:
-        """Extend the claim to `seconds`, the guard to `guard`; return True if it has fired."""
+        """Extend the claim to `seconds` and the guard to `guard`.
+
+        Return True if the guard has fired.
+        """
         if place.leads:
             command = commands.renew(self._holder, place.claim, seconds, guard)
         elif guard is not None:
@@ -272,14 +285,14 @@ class Guards:
         fired = self._claims.refuse_lost(place, answer) or place.fired
         place.fired = False
         if self._patience and place.originals and commands.unarmed(answer):
-            with place.turn:  # somebody removed its script
+            with place.turn:  # somebody removed the guard's script
                 self._arm(place, [*place.originals.values()], self._role(place))
         place.until = until
         return fired
 
 
 def _now() -> float:
-    """Return seconds of a clock that also counts while this machine is suspended."""
+    """Return seconds on a clock that also runs while this machine is suspended."""
     return (
         time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
     )
@@ -292,7 +305,7 @@ def _roles(places: Iterable[ClaimedLogin], chosen: Iterable[bool]) -> tuple[str,
 
 
 def patience(text: str) -> float | None:
-    """Return the seconds of `5m`, `90s`, `1h`; None for `off`. Raises InputError."""
+    """Parse `5m`, `90s` or `1h` to seconds, and `off` to None. Raises InputError."""
     if text == "off":
         return None
     try:

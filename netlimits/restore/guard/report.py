@@ -12,13 +12,13 @@ from netlimits.restore.guard.claim import printable
 from netlimits.restore.guard.commands import HostStatus
 
 WIDTH = 160
-"""Maximum characters shown of a command: the restore of an MTU has a hundred IPv6 sysctls."""
+"""Maximum characters shown of a command, since the restore of an MTU sets 100 IPv6 sysctls."""
 
 _DAMAGED = "damaged note"
 
 
 def report(now: HostStatus) -> dict[str, Any]:
-    """Return who claims a host, what its guard is doing and would run, and its notes."""
+    """Return a host's claims, the state of its guard, the guard's commands, and the notes."""
     left = None if now.deadline is None else now.deadline - now.uptime
     return {
         "claims": [
@@ -36,7 +36,7 @@ def report(now: HostStatus) -> dict[str, Any]:
 
 
 def lines(role: str, answer: dict[str, Any]) -> list[str]:
-    """Return a report as lines for people; the log without the output of successful commands."""
+    """Format a report as lines for people; the log omits the output of successful commands."""
     shown = []
     for claim in answer["claims"]:
         since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(claim["since"]))
@@ -68,7 +68,7 @@ def lines(role: str, answer: dict[str, Any]) -> list[str]:
 
 
 def has_restored(answer: Mapping[str, Any]) -> bool:
-    """Return True if a host's guard has run all its commands, and all succeeded at last."""
+    """Return True if a host's guard is done, and all its commands succeeded in the last try."""
     times = [n for n, line in enumerate(answer["log"]) if line.startswith("restoring at ")]
     last = answer["log"][times[-1] :] if times else []
     failed = [line for line in last if line.startswith("  exit status ") and line[-2:] != " 0"]
@@ -108,7 +108,7 @@ def _time(seconds: int | None) -> str:
 
 
 def _note(text: str, now: HostStatus) -> dict[str, str] | None:
-    """Parse a note's role, interface, setting and campaign; None if it is about another host."""
+    """Return a note's role, interface, setting and campaign; None for another host's note."""
     try:
         note = decoding.parsed(text)
         if note["link_address"] not in now.links:

@@ -1,11 +1,13 @@
 """Write the guard: a readable shell script that contains the commands of the restore.
 
-It needs `sh`, `timeout` and `sleep`. It sleeps until a deadline, which the controller extends at
-each run, and a while longer if somebody holds the claim. Deadlines are times of /proc/uptime, which
-no change of the clock affects. It restores each setting under the lock that every change needs, in
-two passes, and tries again a few times if the second pass fails. When another setting is changed,
-the file is replaced and the process stays. At its deadline the process runs the present file
-(`sh FILE now`), as a person may do too.
+The script needs `sh`, `flock` and coreutils. It sleeps until a deadline, which the controller
+extends at each run. If somebody holds the claim, it waits up to LONGEST_HOLD longer. Deadlines are
+times of /proc/uptime, so changes of the clock do not affect them.
+
+At the deadline, the script restores all settings in two passes, each setting under the lock that
+every change needs. If the second pass fails, it tries again up to TRIES times. When the campaign
+changes another setting, the file is replaced, but the process continues. At its deadline the
+process runs the present file (`sh FILE now`), which a person can do too.
 """
 
 from __future__ import annotations
@@ -25,15 +27,15 @@ from netlimits.settings import setting
 SECOND_PASS = 3
 """Seconds between the two passes.
 
-The first pass may fail for a link that is down while its MTU changes, or for an offload that needs
-another one restored first.
+The first pass may fail because a link is down while its MTU changes, or because another offload
+must be restored first.
 """
 
 TRIES = 5
-"""Number of further tries after a command failed."""
+"""Maximum number of further tries if commands fail."""
 
 PAUSE = 10
-"""Seconds before the first further try; each later one waits twice as long."""
+"""Seconds before the first further try; the wait doubles before each later try."""
 
 LONGEST_HOLD = 600
 """Maximum seconds that a guard waits beyond its deadline while somebody holds the claim."""
@@ -168,7 +170,10 @@ esac
 
 
 def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
-    """Return the script that restores `originals`; it checks its deadline every `patience` s."""
+    """Return the script that restores `originals`.
+
+    It checks its deadline at least every `patience` seconds.
+    """
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
     head = (
         f"#   campaign   {holder.campaign}",

@@ -1,9 +1,9 @@
 """The shell scripts that create, hold, renew, read and remove claims and guards on a host.
 
-Variable parts are arguments or standard input. A guard's files are in the folder of the notes:
-KEY.guard (the script), .deadline, .pid, and .log once it fired. A script that checks a claim and
-then acts does both under one lock, on the host's network namespace. So no change is made after the
-claim was lost.
+Variable parts are passed as arguments or on standard input. A guard's files are in the folder of
+the notes: KEY.guard (the script), KEY.deadline, KEY.pid, and KEY.log after it has fired. A script
+that checks a claim and then acts holds a lock while it does both, so it changes nothing after the
+claim is lost. The lock is on the host's network namespace.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from netlimits.restore.guard.claim import PLACES
 from netlimits.restore.notes import NOTES
 
 LOCK = "/proc/self/ns/net"
-"""The file to lock while checking a claim and acting on it: the host's network namespace."""
+"""The file to lock while a script checks a claim and acts: the host's network namespace."""
 
 LOCK_WAIT = 75
-"""Seconds to wait for the lock: longer than any change of a setting takes."""
+"""Seconds to wait for the lock, longer than any change of a setting takes."""
 
 LOST = 79
 """Exit status of `WITHIN` if the claim is no longer ours."""
 
 UNGUARDED = 80
-"""Exit status of `WITHIN` if no guard would restore what the command changes."""
+"""Exit status of `WITHIN` if no guard would restore the change."""
 
 KEY = r"""
 read -r boot </proc/sys/kernel/random/boot_id
@@ -41,7 +41,7 @@ case $key in *-"${boot%%-*}") ;; *) echo lost; exit 0 ;; esac
 HELD = r"""
 held() { [ -f "$1" ] && [ ! -L "$1" ] && ! (exec 8<"$1" && flock -n -s 8) 2>/dev/null; }
 """
-"""Define `held FILE`: true if a campaign's connection keeps the .alive file of its claim locked."""
+"""Define `held FILE`: true if a campaign's connection keeps FILE, its .alive file, locked."""
 
 _UPTIME = "read -r up _ </proc/uptime; up=${up%.*}"
 
@@ -54,7 +54,7 @@ lock() {{
     {_UPTIME}
 }}
 """
-"""Define `lock`: wait for the lock, then set $up to the uptime, from which new deadlines count."""
+"""Define `lock`: wait for the lock, then set $up to the uptime, the basis of new deadlines."""
 
 _GUARD = r"""
 f=$d/$key
@@ -71,10 +71,11 @@ alive() {
 signalled() { kill -s "$1" -- "-$pid" 2>/dev/null || kill -s "$1" "$pid"; }
 woken() { alive && signalled CONT; }
 """
-"""Set $f to the guard's files without their endings; define `alive`, `signalled` and `woken`.
+"""Set $f to the path of the guard's files without suffix, and define three functions.
 
-`alive` is true if the guard's process runs; it sets $pid and $doing. `woken` continues a process
-that somebody stopped (SIGSTOP), which may hold the lock and guards nothing.
+`alive` is true if the guard's process runs; it sets $pid and $doing. `signalled SIGNAL` sends a
+signal to the process. `woken` continues a process that somebody stopped (SIGSTOP): such a process
+may hold the lock, and does not guard the host.
 """
 
 _HERE = FOLDER + KEY + HELD + _LOCK + _GUARD
@@ -88,7 +89,7 @@ mine=$1 claim=$2
 _REFUSED = "ours || { lost; exit 0; }\n"
 _OURS = _IS_OURS + "lock\n" + _REFUSED
 _CLAIMED = FOLDER + _KEY_OF_CLAIM + HELD + _LOCK + _GUARD + "woken\n" + _OURS
-"""The head of scripts that act under the lock, and only while the claim $1 at $2 is ours."""
+"""First part of other scripts: take the lock, and exit unless our claim (text $1) is at $2."""
 
 _AT_WORK = r"""
 working() {
@@ -99,7 +100,7 @@ working() {
     return 1
 }
 """
-"""Define `working`: true if the guard has its script, and a process that nobody stopped."""
+"""Define `working`: true if the guard's script exists, and its process runs and is not stopped."""
 
 WITHIN = (
     _LOCK
@@ -119,14 +120,14 @@ shift 3
 exec "$@"
 """
 )
-"""Run the words after $3 if the claim is ours, and keep the lock until they end.
+"""Run the command after $3 if the claim is ours, and keep the lock until the command ends.
 
-If $3 is `guarded`, a guard must also be at work, with its deadline ahead. A guard restores under
-the same lock, so it restores this change even if its deadline passes the next moment.
+If $3 is `guarded`, a guard must also be running, and its deadline must be in the future. A guard
+needs the same lock to restore. So it restores this change, even if its deadline passes meanwhile.
 """
 
 # A process that systemd starts belongs to no login session, so no logout ends it. It sees the
-# machine's own network and files, so it is not used inside a namespace.
+# machine's own network and files, so systemd is not used inside a namespace.
 _POSTPONE = r"""
 begun() { n=0; until alive; do n=$((n + 1)); [ $n -lt 250 ] || return 1; sleep 0.02; done; }
 by_systemd() {
@@ -176,7 +177,7 @@ sed -n "s/^    # would /would /p" "$f.guard"
 exit 0
 """
 )
-"""Print the host's claims, notes and guard; change nothing and wait for nothing."""
+"""Print the host's claims, notes and guard, without changing anything or waiting."""
 
 TAKE = (
     _HERE
@@ -206,11 +207,11 @@ done
 exit 4
 """
 )
-"""Claim the host with text $1 for $2 s, replacing the claim $3 at $4 (empty: there is none).
+"""Claim the host with text $1 for $2 s, and replace the old claim (text $3, path $4), if any.
 
 The claim goes into the first folder that accepts it, so that a host whose /run is full can be
-restored too. If $5 is `dead`, nobody may hold the replaced claim. Exit status 3: the claims have
-changed meanwhile.
+restored too. If $5 is `dead`, the replaced claim must not be held. The exit status is 3 if the
+claims have changed since they were read, or if the replaced claim is held.
 """
 
 HOLD = (
@@ -222,7 +223,7 @@ exec 9<&-
 exec sleep 2147483647
 """
 )
-"""Keep our claim's file locked until the process ends, which it does with our connection."""
+"""Keep our claim's .alive file locked until the process ends, at the latest with our connection."""
 
 AWAIT = (
     HELD
@@ -238,7 +239,7 @@ until held "${claim%.claim}.alive"; do
 done
 """
 )
-"""Wait until `HOLD` holds our claim; after 10 s also for the lock, which another may have."""
+"""Wait until `HOLD` holds our claim; after 10 s, also wait for the lock, which HOLD may need."""
 
 RENEW = (
     _CLAIMED
@@ -249,7 +250,7 @@ ln -sT "$text" "$claim.$$" && mv -fT "$claim.$$" "$claim" || exit 1
 [ -z "$4" ] || guarded $((up + $4))
 """
 )
-"""Extend the claim to $3 s from now, and the guard's deadline to $4 s (empty: leave it)."""
+"""Extend the claim to $3 s from now, and the guard's deadline to $4 s if $4 is not empty."""
 
 ARM = (
     _CLAIMED
@@ -283,10 +284,11 @@ f=$d/$key
 working || echo dead
 """
 )
-"""Print `fired` if the guard restored something since it was armed, and `dead` if none is at work.
+"""Print `fired` if the guard has fired since it was armed, and `dead` if no guard is running.
 
-A guard is dead if its script is missing, or its process is gone or stopped. This needs no lock: a
-guard writes its log before it restores, and whoever takes a claim over does so before any change.
+A guard is dead if its script is missing, or if its process is gone or stopped. This script needs no
+lock: a guard writes its log before it restores, and another campaign replaces the claim before it
+changes anything.
 """
 
 FIRED_IN_PERL = r"""
@@ -304,7 +306,7 @@ chomp(my $pid = -f "$guard.pid" ? $first->("$guard.pid") : "");
 print "dead\n" unless -f "$guard.guard" && $first->("/proc/$pid/stat") =~ /\) [^TtXZ]/;
 0;
 """
-"""`FIRED` in Perl (`hosts.perl`), which starts no process: every run executes it."""
+"""`FIRED` in Perl (`hosts.perl`), which starts no process, since every run executes it."""
 
 RELEASE = (
     _CLAIMED

@@ -9,15 +9,15 @@ from netlimits.restore.guard.claim import Claim, Holder, printable
 from netlimits.restore.guard.commands import HostStatus
 
 OR_FORGET = ", or leave it as it is with `netlimits restore --hosts FILE --forget`"
-"""End of an error about what a campaign left on a host: the command that frees it unrestored."""
+"""Part of an error message: the command that frees a host without restoring it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """The conditions under which a host may be claimed.
 
-    True allows a claim whose connection is gone (`dead`) or open (`living`), or notes of another
-    campaign (`noted`).
+    `dead` allows replacing another campaign's claim if that campaign's connection is gone, and
+    `living` even if it is open. `noted` allows claiming a host with notes of another campaign.
     """
 
     dead: bool = False
@@ -35,7 +35,7 @@ def forced(terms: Terms, force: bool) -> Terms:
 
 
 def refusal(now: HostStatus, holder: Holder, terms: Terms = RUN) -> str:
-    """Return why `holder` may not claim a host, or ""."""
+    """Return the reason why `holder` may not claim a host, or ""."""
     if len(now.claims) > 1:
         return f"it has more than one claim; remove {printable(now.claims[-1][0])}"
     for path, _, claim in now.claimed():
@@ -73,14 +73,14 @@ def _in_the_way(claim: Claim, terms: Terms) -> str:
 
 
 def must_be_dead(now: HostStatus, holder: Holder, terms: Terms) -> bool:
-    """Return True if the present claim may be replaced only while nobody holds it."""
+    """Return True if the host's present claim may be replaced only while nobody holds it."""
     return not terms.living and any(
         claim is None or not (claim.stale or _is_own(claim, holder)) for *_, claim in now.claimed()
     )
 
 
 def _noted(now: HostStatus, holder: Holder, damaged_too: bool) -> str:
-    """Return why notes on a host forbid that `holder` claims it, or ""."""
+    """Return the reason why the notes on a host forbid `holder` to claim it, or ""."""
     for note in now.notes:
         try:
             fields = decoding.parsed(note)

@@ -16,7 +16,7 @@ from netlimits.units.sizes import RATE, decimal_bits
 OLDEST = (3, 12)
 
 CONNECT_MS = "5000"
-"""Timeout of the control connection in milliseconds; the kernel's own is two minutes."""
+"""Timeout of the control connection in ms, since the kernel's own timeout is two minutes."""
 
 _OPTIONAL = {
     "congestion": "TCP congestion algorithm setting",
@@ -24,13 +24,13 @@ _OPTIONAL = {
     "dont-fragment": "don't fragment",
     "threads": "POSIX threads",
 }
-"""Feature -> its name in the output of `iperf3 --version`; threads came with 3.16."""
+"""Feature -> its name in the output of `iperf3 --version`; 3.16 introduced threads."""
 
 _IN_USAGE = {
     option: f"--{option.replace('_', '-')}"
     for option in ("dscp", "fq_rate", "mptcp", "skip_rx_copy", "gsro", "cntl_ka")
 }
-"""Option -> its flag, by which the feature is named too; the usage text lists it if built in."""
+"""Option -> its flag and feature name; the usage text lists the flag if the feature is built in."""
 
 _NEEDS = {
     "congestion_control": "congestion",
@@ -67,7 +67,7 @@ class Iperf3(Tool):
     name = "iperf3"
     server_program = "iperf3"
     port = 5201
-    counts_all = False  # after omitted seconds it counts data that waited behind a lost segment
+    counts_all = False  # after omitted seconds, the rate includes data delayed by a lost segment
     schema = _options.schema(
         name,
         _options.ONE_OFF,
@@ -160,8 +160,8 @@ class Iperf3(Tool):
             *(("-u",) if options.get("protocol") == "udp" else ()),
             *_commands.flags(options, _FLAGS),
             *(flag for option, flag in _SWITCHES.items() if options.get(option)),
-            # only the server's output has interim results of what arrived (in omitted seconds too)
-            # and, if the server sends, the congestion windows that reveal the MSS
+            # Only the server's output has the receiver's interim results, also of omitted seconds.
+            # If the server sends, only its output has the congestion windows, which show the MSS.
             "--get-server-output",
         )
         return _commands.client(argv, options, self.seconds(options))
@@ -173,7 +173,7 @@ class Iperf3(Tool):
         return {"seconds": 1, "rate": "5M"} if options.get("protocol") == "udp" else {"seconds": 1}
 
     def needs_watch(self, options: Mapping[str, Any], connections: int) -> bool:
-        # after omitted seconds its rate includes data that waited behind a lost segment
+        # after omitted seconds, the rate includes data that was delayed by a lost segment
         return bool(options.get("omit"))
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
@@ -190,7 +190,7 @@ class Iperf3(Tool):
 def _server_interval(options: Mapping[str, Any]) -> float:
     """Return the seconds between the server's interim results.
 
-    They are short if seconds are omitted, since 3.12 loses the last interval of these.
+    The intervals are short if seconds are omitted, since 3.12 loses the last omitted interval.
     """
     interval = float(options.get("interim_seconds", 1))
     omit = float(options.get("omit", 0))

@@ -1,7 +1,8 @@
-"""Parse iperf3's JSON into the figures of a run, or the reason why it must not count.
+"""Parse iperf3's JSON into the figures of a run, or the reason why the run is invalid.
 
 `tcp_mss` only echoes the requested value, so the MSS is read back from the congestion windows,
-which are multiples of it. Rates and interim results are the receiver's (`--get-server-output`).
+which are multiples of the MSS. Rates and interim results are those of the receiver
+(`--get-server-output`).
 Loss is the share of sent bytes that did not arrive; `iperf3_loss_pct` depends on the version.
 """
 
@@ -23,7 +24,7 @@ _MOST = 1e18
 
 
 def measurement(completed: Completed, options: Mapping[str, Any], length: float) -> Measurement:
-    """Parse the output of a run of `length` seconds, including omitted ones."""
+    """Parse the output of a run of `length` seconds, which include omitted seconds."""
     start, document = _document(completed, options, length)
     _refuse_ignored(options, document)
     udp = options.get("protocol", "tcp") == "udp"
@@ -61,10 +62,11 @@ class _Flow:
         self.size = _number(document, "start", "test_start", "blksize", least=1)
         self.sent = _number(self._sent, "bytes")
         self.sent_s = _number(self._sent, "seconds", least=1e-9)
-        if udp:  # 3.18 leaves a datagram of each stream out of the bytes
+        if udp:  # 3.18 omits one datagram of each stream from the bytes
             datagrams = _number(self._sent, "packets") * self.size
             streams = _number(document, "start", "test_start", "num_streams", least=1)
-            # 3.14 counts 0 if the server sends; a server's larger count includes omitted seconds
+            # If the server sends, 3.14 prints 0 datagrams, and other versions may print too many,
+            # since the server also counts omitted seconds.
             if 0 < datagrams <= self.sent + streams * self.size:
                 self.sent = datagrams
         self._more = self.received > 1.1 * self.sent + 2**20
@@ -72,7 +74,7 @@ class _Flow:
         self.sent = max(self.sent, self.received)
 
     def refuse_nonsense(self) -> None:
-        """Raise ToolFailure for a flow in which nothing arrived, or more than was sent."""
+        """Raise ToolFailure if nothing arrived, or if more data arrived than was sent."""
         if self._more:
             raise _output.invalid(
                 f"iperf3 says that {self.received:g} bytes arrived, more than were sent"
@@ -86,13 +88,16 @@ class _Flow:
         return int(_number(self._sent, "retransmits"))
 
     def lost(self) -> tuple[float, float, float]:
-        """Return the datagrams that were lost and that arrived, and the jitter in µs."""
+        """Return (lost datagrams, arrived datagrams, jitter in µs)."""
         lost = max(0.0, _number(self._got, "lost_packets", least=-_MOST))
         return lost, self.received / self.size, 1000 * _number(self._got, "jitter_ms")
 
 
 def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work | None:
-    """Return all data, also of omitted seconds; None if what arrived in these is unknown."""
+    """Return the data of the whole run, including omitted seconds.
+
+    Return None if it is unknown how much arrived in the omitted seconds.
+    """
     moved = []
     for flow in flows:
         arrived = flow.received
@@ -106,7 +111,7 @@ def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work
 
 
 def _omitted(document: Any, suffix: str, sender: str) -> float | None:
-    """Return the mean bytes/s of the omitted intervals; None if none was printed."""
+    """Return the mean bytes/s of the omitted intervals, or None if no such interval is printed."""
     intervals = [
         (_number(sums, "bytes"), _number(sums, "seconds"))
         for sums in _receiving(document, suffix, sender) or ()
@@ -117,7 +122,7 @@ def _omitted(document: Any, suffix: str, sender: str) -> float | None:
 
 
 def _receiving(document: Any, suffix: str, sender: str) -> list[dict[str, Any]] | None:
-    """Return the receiver's interim sums of a direction, None without the server's output."""
+    """Return the receiver's interim sums of a direction; None if the server's output is missing."""
     if sender == "local":
         document = document.get("server_output_json")
         if not isinstance(document, dict):
@@ -142,7 +147,10 @@ def _udp_figures(flows: list[_Flow]) -> dict[str, Scalar]:
 
 
 def _mss(options: Mapping[str, Any], document: Any) -> int:
-    """Return the MSS in use. Raises ToolFailure if it is not the requested one, less timestamps."""
+    """Return the MSS in use.
+
+    Raises ToolFailure if the MSS is not the requested value, with or without TCP timestamps.
+    """
     if "mss" not in options:
         return int(_number(document, "start", "tcp_mss_default"))
     mss = int(options["mss"])
@@ -161,7 +169,7 @@ def _mss(options: Mapping[str, Any], document: Any) -> int:
 
 
 def _interim(options: Mapping[str, Any], document: Any, start: float) -> Iterator[dict[str, float]]:
-    """Yield interim results of what arrived; without the server's output, of what was sent."""
+    """Yield the receiver's interim results, or the sender's if the server's output is missing."""
     column = "throughput_mbps"
     ways = [_receiving(document, suffix, sender) for sender, _, suffix in _directions(options)]
     if None in ways:
@@ -169,10 +177,11 @@ def _interim(options: Mapping[str, Any], document: Any, start: float) -> Iterato
         ways = [[_at(interval, "sum") for interval in _list(document, "intervals")]]
     origin = max(start, _number(document, "start", "timestamp", "timesecs"))
     origin += float(options.get("omit", 0))
-    # not strict: a server may print one more, short interval
+    # not strict, since a server may print an additional short interval at the end
     for both in zip(*(way or () for way in ways), strict=False):
         end = _number(both[0], "end")
-        # the first interval after omitted ones claims to begin in them, but counts no data of them
+        # The first interval after the omitted intervals prints too early a start, but its bytes do
+        # not include omitted data.
         times = [min(_number(s, "seconds"), _number(s, "end")) for s in both]
         if _at(both[0], "omitted") is not False or not all(times):
             continue
@@ -256,7 +265,7 @@ def _list(node: Any, *path: str) -> list[dict[str, Any]]:
 
 
 def _number(node: Any, *path: str, least: float = 0.0) -> float:
-    """Return a figure of at least `least`. Raises OutputError for everything else."""
+    """Return a figure. Raises OutputError if it is not a number from `least` to `_MOST`."""
     entry = _at(node, *path)
     try:
         figure = float(entry) if not isinstance(entry, (bool, str)) else math.nan

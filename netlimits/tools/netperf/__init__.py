@@ -1,9 +1,9 @@
-"""netperf, through its omni output: `-k` (KEY=value), where every requested key must be present.
+"""netperf with omni output (`-k`: KEY=value lines); every requested key must be present.
 
-netperf hides many errors: it drops an unknown selector with exit 0, reports 0.00 with exit 0 for a
-data connection that a firewall blocks, and ignores an impossible CPU binding or congestion control.
-So the command also requests keys that reveal them (`GUARDS`), and `results` turns each error into a
-failed run with its reason.
+netperf hides many errors. It exits 0 if it drops an unknown selector, or if a firewall blocks the
+data connection, which it reports as 0.00. It also ignores an impossible CPU binding or congestion
+control. So the command also requests keys that reveal these errors (`GUARDS`, `_OF_OPTIONS`), and
+`results` turns each error into a failed run with its reason.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ REPEATED = frozenset(("confidence", "iterations"))
 """Options with which netperf measures several times and reports the mean."""
 
 GUARDS = ("THROUGHPUT", "THROUGHPUT_UNITS", "SD_UNITS", "ELAPSED_TIME", "PROTOCOL")
-"""Keys that every run requests, to verify its result."""
+"""Keys that every run requests in order to verify its result."""
 
 _OF_OPTIONS = {
     "mss": ("TRANSPORT_MSS",),
@@ -55,11 +55,11 @@ _OF_OPTIONS = {
     "result_brand": ("RESULT_BRAND",),
     "confidence": ("THROUGHPUT_CONFID", "CONFIDENCE_INTERVAL"),
 }
-"""Option -> the keys that read it back."""
+"""Option -> the keys that show the value in use."""
 
 _OF_CPU = re.compile(r"CPU|_SD$")
 _UNTIMED = re.compile(r"REMOTE_(CPU_(UTIL|PEAK_UTIL|PERCENT_.+)|SD)")
-"""Figures that are wrong (up to 500 %) for TCP_CRR, whose server waits longer than the test."""
+"""Figures that are up to 500 % wrong for TCP_CRR, since netserver measures longer than the test."""
 
 
 class Netperf(Tool):
@@ -68,7 +68,8 @@ class Netperf(Tool):
     port = 12865
     server_lasts = "campaign"
     separate_control = True
-    socket_pace = SocketPace("pacing", "-q", most=2**31 - 1, feature="pacing")  # parsed by atoi
+    # netperf parses the value with atoi
+    socket_pace = SocketPace("pacing", "-q", most=2**31 - 1, feature="pacing")
     schema = SCHEMA
 
     def probes(self) -> tuple[Command, ...]:
@@ -87,7 +88,7 @@ class Netperf(Tool):
             raise _output.absent("netperf", version if version.complaint else selectors, advice)
         output = features.stdout + features.stderr
         missing = {
-            "burst": "burst functionality not compiled",  # the test's -b; the global one paces
+            "burst": "burst functionality not compiled",  # -b after `--`; the global -b paces
             "intervals": "Packet rate control is not compiled in",
             "demo": "Demo Mode not configured",
             "pacing": "invalid option -- 'q'",
@@ -136,9 +137,9 @@ class Netperf(Tool):
             *("-l", f"{run_seconds(options):g}"),
             *_commands.flags(options, GLOBAL),
             *(("-Y", f"{4 * options['dscp']},{4 * options['dscp']}") if "dscp" in options else ()),
-            # a binding is verified by the number of CPUs, which only -c -C reports
+            # the number of CPUs verifies a binding, and only -c -C reports it
             *(("-c", "-C") if options.get("cpu", True) or "cpu_bind" in options else ()),
-            # without a second -H netserver opens its data port on every address of its host
+            # without a second -H, netserver opens its data port on every address of its host
             *("--", "-H", f"{ends.address},{_family(ends.address)}"),
             *_specific(options),
             *("-k", ",".join(self._keys(options))),
@@ -163,7 +164,7 @@ class Netperf(Tool):
         return Transfer("udp", None if both else receiver, datagram)
 
     def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        seconds = 1 if _of_datagrams(options) else -100_000  # negative: bytes to send
+        seconds = 1 if _of_datagrams(options) else -100_000  # a negative value is bytes to send
         # the number of the server's CPUs reveals a netserver of another version
         return {"seconds": seconds, "select": ["remote_cpu_count"]}
 
@@ -171,7 +172,7 @@ class Netperf(Tool):
         return netperf_bytes(size)
 
     def needs_watch(self, options: Mapping[str, Any], connections: int) -> bool:
-        # interim results and rates of datagrams are the sender's, not what arrived, and several
+        # netperf's interim results and datagram rates are those of the sender, and several
         # connections do not end at the same time
         return connections > 1 or "interim_seconds" in options or _of_datagrams(options)
 
@@ -196,7 +197,7 @@ class Netperf(Tool):
         )
 
     def _keys(self, options: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the keys to request: the selected ones, and those that verify the result."""
+        """Return the keys to request: the selected keys, and the keys that verify the result."""
         sending = sends(options)
         ends = ("local_send", "remote_recv") if sending else ("local_recv", "remote_send")
         moved = [f"{end}_{what}" for what in ("throughput", "calls") for end in ends]

@@ -1,4 +1,4 @@
-"""The options under `measure: netperf:` and the flags that they become."""
+"""The options under `measure: netperf:` and their flags."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ EVERY_FEATURE = (
     *("-b", "1", "-w", "1", "-D", "1", "-t", "omni"),
     *("--", "-b", "1", "-q", "1", "-f"),
 )
-"""Arguments that use every optional feature; a build prints an error for each that it lacks."""
+"""Arguments that use every optional feature; netperf prints an error for each missing feature."""
 
 GLOBAL = {
     "interim_seconds": "-D",
@@ -157,6 +157,6 @@ def sends(options: Mapping[str, Any]) -> bool:
 
 
 def is_rr(options: Mapping[str, Any]) -> bool:
-    """Return True if the test is one of transactions: requests and responses."""
+    """Return True if the test measures transactions, that is, requests and responses."""
     test = options.get("test", "omni")
     return str(test).endswith("RR") or (test == "omni" and options.get("direction") == "rr")

@@ -1,4 +1,4 @@
-"""Parse netperf's KEY=value output into the figures of a run, or the reason of its failure."""
+"""Parse netperf's KEY=value output into the figures of a run, or the reason for its failure."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _UNIT_OF_SERVICE_DEMAND = {"usec/KB": "us_per_kib", "usec/Tran": "us_per_tran"}
 
 ALWAYS_MEASURED = re.compile(r"(LOCAL|REMOTE)_(CPU_UTIL|CPU_PEAK_UTIL|SD)|THROUGHPUT|ELAPSED_TIME")
-"""Selectors for which -1 means a failed measurement and not `does not apply`."""
+"""Selectors for which -1 means that the measurement failed, and not that it does not apply."""
 
 ONE_VERSION = "install one version of netperf on both ends: 2.6 and 2.7 misread each other's CPUs"
-"""Advice for impossible CPU figures of the other end."""
+"""Advice if the CPU figures of the other end are impossible."""
 
 
 @lru_cache(maxsize=1024)
@@ -41,7 +41,7 @@ def column(selector: str, throughput_units: str, sd_units: str) -> str:
 
 
 def value(selector: str, text: str) -> Scalar:
-    """Parse netperf's text into a number, a word, or None if it does not apply (-1).
+    """Parse the value of a selector: a number, a word, or None if it does not apply (-1).
 
     Raises:
         ToolFailure: A selector of ALWAYS_MEASURED is -1, or a number cannot be parsed.
@@ -88,7 +88,8 @@ def measurement(
 ) -> Measurement:
     """Parse the selectors' values of a run.
 
-    `length` is the seconds of one iteration, `longest` those of the maximum number of iterations.
+    `length` is the time of one iteration in seconds, and `longest` the time of all iterations at
+    most.
     """
     _output.check_ended(completed, "netperf", longest)
     reason = one_line(completed.stderr.strip() or completed.stdout)[:300]
@@ -131,7 +132,7 @@ def _keys_of(stdout: str, selectors: Sequence[str]) -> dict[str, str]:
 
 
 def _interim(keys: Mapping[str, str], options: Mapping[str, Any]) -> Iterator[Mapping[str, float]]:
-    """Yield the interim results: where netperf sends, of what was sent and not of what arrived."""
+    """Yield the interim results; if netperf sends, they count the data that was sent."""
     columns = {"10^6bits/s": "throughput_mbps", "Trans/s": "transaction_rate_tps"}
     if sends(options):
         columns["10^6bits/s"] = SENT
@@ -154,7 +155,8 @@ def _work(options: Mapping[str, Any], keys: Mapping[str, str]) -> Work:
         request, response = (
             netperf_bytes(options.get(name, 1)) for name in ("request_size", "response_size")
         )
-        packets = 0.0 if options.get("burst") else rate  # a packet may hold several of a burst
+        # with a burst, a packet may hold several transactions
+        packets = 0.0 if options.get("burst") else rate
         return _output.transaction_work(rate, request, response, packets=packets)
     sender = "local" if sends(options) else "remote"
     arrived = rate * 1e6 / 8
@@ -174,11 +176,11 @@ _SIGNALS = {
     139: "it crashed; netperf 2.7.0 does without /etc/protocols (Debian: package netbase)",
     141: "its connection to netserver broke (SIGPIPE): the server's child died",
 }
-"""Exit status -> reason of a netperf that a signal killed and that printed nothing."""
+"""Exit status -> reason, if a signal killed netperf and it printed nothing."""
 
 
 def refuse_no_data(keys: Mapping[str, str], sending: bool) -> None:
-    """Raise ToolFailure for a rate of zero, and for zero calls of a test that sends."""
+    """Raise ToolFailure if a rate is 0, or if a test that sends counted 0 calls."""
     rates = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT") if sending else ("THROUGHPUT",)
     rate = next((key for key in rates if key in keys), None)
     if rate and number(rate, keys[rate]) <= 0:
@@ -194,7 +196,7 @@ def refuse_no_data(keys: Mapping[str, str], sending: bool) -> None:
 
 
 def _refuse_stepped_clock(completed: Completed, elapsed: float, seconds: float) -> None:
-    """Raise ToolFailure if netperf's elapsed time is impossible: the host's clock was set."""
+    """Raise ToolFailure if the elapsed time is impossible, because the host's clock was set."""
     timed = completed.seconds >= seconds
     longest = completed.seconds * 1.01 + 0.05 if timed else completed.command.deadline
     if not 0 < elapsed <= longest:
@@ -205,12 +207,12 @@ def _refuse_stepped_clock(completed: Completed, elapsed: float, seconds: float) 
 
 
 def _refuse_other_version(keys: Mapping[str, str]) -> None:
-    """Raise OutputError for CPU figures that show that netserver is of another version."""
+    """Raise OutputError if CPU figures show that netserver has another version than netperf."""
     if (count := _integer(keys, "REMOTE_CPU_COUNT") if "REMOTE_CPU_COUNT" in keys else 1) < 1:
         raise OutputError(f"netperf printed REMOTE_CPU_COUNT={count}; {ONE_VERSION}")
     names = ("REMOTE_CPU_UTIL", "REMOTE_CPU_PEAK_UTIL")
     average, peak = (keys.get(name, "0") for name in names)
-    # with `confidence` netperf prints the mean utilization of all iterations, but the busiest CPU
+    # with `confidence`, netperf prints the mean utilization of all iterations, but the busiest CPU
     # of the last iteration only
     alike = int(keys.get("CONFIDENCE_ITERATION", 1)) <= 1
     if alike and names[1] in keys and number(names[1], peak) < number(names[0], average) - 1:
@@ -227,7 +229,7 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
         cpus = str(options["cpu_bind"]).split(",")
         ends = zip(("LOCAL", "REMOTE"), cpus * (2 if len(cpus) == 1 else 1), strict=False)
         for end, cpu in ends:
-            # netperf 2.7.0 echoes a CPU that does not exist, so compare with the number of CPUs
+            # netperf 2.7.0 echoes even a CPU that does not exist, so check the number of CPUs
             count = _integer(keys, f"{end}_CPU_COUNT")
             if cpu and (keys[f"{end}_CPU_BIND"] != cpu or int(cpu) >= count):
                 raise _output.invalid(
