@@ -152,7 +152,8 @@ def listens(completed: Completed, address: str, port: int) -> bool:
         fields = line.split()
         if len(fields) < 4 or fields[0] not in ("LISTEN", "UNCONN"):
             raise HostError(
-                f"`ss -Hltn` printed no sockets, but: {completed.complaint}; run it there by hand"
+                f"`{' '.join(completed.command.argv)}` printed no sockets, but: "
+                f"{completed.complaint}; run it there by hand"
             )
         bound, _, bound_port = fields[3].rpartition(":")
         if bound_port == str(port) and (

@@ -106,7 +106,7 @@ def test_a_second_up_waits_for_the_first_and_replaces_its_ruins(name):
     assert (second.returncode, printed) == (0, (f"{lab.hosts_file}\n", ""))
     assert [state.sshd for state in labs.status(name)] == [True, True]
     status, line = ended(*UP, "--name", name)
-    assert status == 1
+    assert status == 2
     assert f"lab {name} is already up: {lab.hosts_file}" in line
     # A machine that is lost is told, and does not hinder the removal.
     os.kill(int((lab.host_folder("receiver") / "qemu.pid").read_text()), signal.SIGKILL)

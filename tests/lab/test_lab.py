@@ -178,7 +178,7 @@ def test_up_status_down_and_nothing_stays(name):
 @pytest.mark.lab
 def test_a_lab_that_is_up_is_left_alone(lab):
     before = identities(lab)
-    with pytest.raises(LabError, match=f"already up: {lab.hosts_file}"):
+    with pytest.raises(InputError, match=f"already up: {lab.hosts_file}"):
         labs.up(lab.name)
     assert identities(lab) == before
 
