@@ -116,3 +116,33 @@ def test_the_time_of_a_process_is_counted_unless_it_is_a_tool(hog, kept, tools):
     ours = f" {pid} hog\n" in seen.stdout
     assert ours == ("hog" not in tools)
     assert not ours or figures["other_cpu_pct"] > 0
+
+
+def stat(pid: int, parent: int, own: int, children: int = 0, began: int = 7) -> str:
+    return f"{pid} (p{pid}) S {parent} {'0 ' * 9}{own} 0 {children} 0 0 0 0 0 {began}"
+
+
+@pytest.mark.skipif(not shutil.which("perl"), reason="needs Perl")
+@pytest.mark.parametrize(
+    ("heir", "grew"),
+    [(1, {}), (10, {10: 550}), (15, {15: 550}), (15, {15: 570}), (10, {10: 500, 15: 50})],
+    ids=["init", "a subreaper", "its grandparent", "and a new child", "parent and child apart"],
+)
+def test_the_life_of_a_process_that_ended_is_not_counted_as_its_heirs(heir, grew, tmp_path):
+    """30 (500 ticks) and its parent 20 (50 ticks) end between two readings."""
+    parents = {1: 0, 10: 1, 15: 10, 20: 15, 30: 20}
+    used = {1: 9, 10: 1, 15: 1, 20: 50, 30: 500}
+    before = {pid: stat(pid, parents[pid], used[pid]) for pid in parents}
+    after = {pid: stat(pid, parents[pid], used[pid], grew.get(pid, 0)) for pid in (1, 10, 15)}
+    script = (Path(sample.__file__).parent / "other_processes.pl").read_text()
+    hashes = [
+        "{" + ",".join(f"{pid}=>'{line}'" for pid, line in processes.items()) + "}"
+        for processes in (before, after)
+    ]
+    call = f"print Others::grown([0, {hashes[0]}], [2, {hashes[1]}], 'netperf')"
+    done = subprocess.run(
+        ["perl", "-e", f"{script}\n;$Others::ticks = 100; {call}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    new = max(0, sum(grew.values()) - 550)
+    assert done.stdout.splitlines()[0] == f"others {new / 100:.2f} of 2.000", done.stderr

@@ -21,13 +21,13 @@ sub processes {
     $line{1} ? [($began + Time::HiRes::time()) / 2, \%line] : undef;
 }
 
-# returns a process's name, parent, start time, and CPU time with that of the children it waited for
+# returns a process's name, parent, start time, CPU time with that of the children it waited for, and their part
 sub of {
     my $end = rindex $_[0], ")";
     my @is = split " ", substr $_[0], $end + 1;
     # leave out the children of init, which waits for every orphan
     my $children = $_[0] =~ /^1 / ? 0 : $is[13] + $is[14];
-    (substr($_[0], index($_[0], "(") + 1, $end - index($_[0], "(") - 1), $is[1], $is[19], $is[11] + $is[12] + $children);
+    (substr($_[0], index($_[0], "(") + 1, $end - index($_[0], "(") - 1), $is[1], $is[19], $is[11] + $is[12] + $children, $children);
 }
 
 # returns `others SECONDS of SECONDS`, and `other SECONDS PID NAME` of each of the three busiest; `$names` are
@@ -43,6 +43,11 @@ sub grown {
         $top = $parent;
     }
     my (%grown, %name);
+    my $inherited = sub {  # the CPU time of children that a process waited for between the readings
+        my ($pid, @then) = ($_[0], of($was->{$_[0]}));
+        my @now = of($is->{$pid} // return 0);
+        $now[4] - ($then[2] == $now[2] ? $then[4] : 0);
+    };
     for my $pid (keys %$is) {
         next if ($was->{$pid} // "") eq $is->{$pid};
         my ($name, $parent, $began, $used) = of($is->{$pid});
@@ -57,7 +62,8 @@ sub grown {
     for my $pid (keys %$was) {
         my ($name, $heir, $began, $used) = $is->{$pid} && $was->{$pid} eq $is->{$pid} ? next : of($was->{$pid});
         next if $is->{$pid} && (of($is->{$pid}))[2] == $began;
-        (undef, $heir) = of($was->{$heir}) while $was->{$heir} && !$is->{$heir};
+        # an orphan is inherited by an ancestor further up (a subreaper); 2 ticks are lost by rounding
+        (undef, $heir) = of($was->{$heir}) while $was->{$heir} && $inherited->($heir) < $used - 2;
         $grown{$heir} -= $used if exists $grown{$heir};
     }
     $ticks ||= POSIX::sysconf(POSIX::_SC_CLK_TCK()) || 100;
