@@ -1,4 +1,4 @@
 """The file formats of figures, in a module that does not import matplotlib."""
 
 FORMATS = ("png", "svg", "pdf")
-"""Suffixes of the files that a figure can be written to."""
+"""File formats of figures, which are also the suffixes of the files."""
