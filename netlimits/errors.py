@@ -21,8 +21,8 @@
     ├── LabError                  exit 1   a lab cannot be built, found or removed
     └── RestoreError              exit 3   a host could not be restored
 
-Each class carries the object that failed. The command line prints `str(error)` on one line
-and exits with `exit_status`; nothing else prints or exits.
+Attributes such as `host` identify what failed. The command line prints `str(error)`, with one line
+for each error, and exits with `exit_status`. No other code prints errors or exits.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class DocumentError(InputError):
 
     @property
     def errors(self) -> tuple[DocumentError, ...]:
-        """All errors of the file, in its order."""
+        """All errors of the file, in the order of their lines."""
         return (self,)
 
 
@@ -91,7 +91,7 @@ class DocumentErrors(DocumentError):
 
     @property
     def errors(self) -> tuple[DocumentError, ...]:
-        """All errors of the file, in its order."""
+        """All errors of the file, in the order of their lines."""
         return self._errors
 
 
@@ -112,7 +112,10 @@ class ArchiveError(InputError):
 
 
 class ArchiveUnwritable(ArchiveError):
-    """A results folder cannot be written while a campaign runs, for example on a full disk."""
+    """A results folder cannot be written while a campaign runs, for example on a full disk.
+
+    Unlike with other input errors, hosts may already have been changed.
+    """
 
     exit_status = 1
 
@@ -126,7 +129,7 @@ class DataError(InputError):
 
 
 class HostError(NetlimitsError):
-    """A host cannot be used; `host` is its role."""
+    """A host cannot be used; `host` is the host's role."""
 
     exit_status = 2
 
@@ -155,7 +158,7 @@ class SessionRefused(HostError):
 
 
 class ConnectionLost(HostError):
-    """The connection broke while a command ran; the command may still have run to its end."""
+    """The connection broke while a command ran; the command may still have completed."""
 
     exit_status = 1
 

@@ -193,7 +193,7 @@ CHARTS: tuple[ChartKind, ...] = (
 """
 
 KINDS: Mapping[str, ChartKind] = {kind.name: kind for kind in CHARTS}
-"""Name -> chart."""
+"""Name of a chart -> its entry in CHARTS."""
 
 __all__ = [
     "CHARTS",

@@ -74,7 +74,8 @@ def series_styles(
 
     Text values determine the colour, and numbers determine line style and marker: "UDP, 1024" and
     "UDP, 8192" share a colour. If the series differ only in text or only in numbers, these values
-    determine all three; a common text in KNOWN keeps its colour. Labels contain the factors' units.
+    determine colour, line style and marker. A common text in KNOWN keeps its colour. Labels contain
+    the units of the factors.
     """
     of = list(factors) or [""] * (len(keys[0]) if keys else 0)
     without = wording.NULL if of else "all runs"
@@ -103,8 +104,8 @@ def series_styles(
 def value_colours(names: Sequence[str]) -> dict[str, str]:
     """Return the colour of each name.
 
-    A name in KNOWN has its colour there. Other names get unused colours of PALETTE, and colours
-    that KNOWN does not contain come first.
+    Names in KNOWN have the colours that KNOWN assigns. Other names get unused colours of PALETTE,
+    and colours that KNOWN does not contain are used first.
     """
     fixed = {name: KNOWN[name.lower()] for name in names if name.lower() in KNOWN}
     free = [c for c in PALETTE if c not in fixed.values()] or list(PALETTE)

@@ -33,7 +33,10 @@ Key = Sequence[Hashable]
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Combination of factor values, as text -> its limits, and limit -> its letter."""
+    """The limits of combinations of factor values, and a letter for each limit.
+
+    `limits` maps the values of a combination, as texts, to the names of its limits.
+    """
 
     limits: Mapping[tuple[str, ...], tuple[str, ...]]
     letters: Mapping[str, str]
@@ -68,7 +71,7 @@ class Marks:
         return "".join(self.letters[name] for name in self.limits.get(_texts(key), ()))
 
     def label(self, text: str, key: Key) -> str:
-        """Return the label, followed by the combination's letters in brackets."""
+        """Return the label, followed by the combination's letters in brackets if it has any."""
         letters = self.at(key)
         return f"{text} ({letters})" if letters else text
 

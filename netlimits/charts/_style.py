@@ -69,8 +69,8 @@ class Chart(Figure):
     def draw(self, renderer: RendererBase) -> None:
         """Draw the figure.
 
-        matplotlib draws a figure once before it saves the figure. That call only computes the
-        layout here, which saves time.
+        matplotlib also draws a figure before it saves the figure. In this case the method only
+        computes the layout, to save time.
         """
         engine = self.get_layout_engine()
         if isinstance(engine, ConstrainedLayoutEngine) and self.canvas.is_saving():

@@ -1,7 +1,7 @@
 """OpenMetrics 1.0 text for Prometheus: a gauge for each metric, with a sample for each run.
 
-The name of a gauge is `netlimits_` and the metric's column in `results.csv`. A run that is not ok
-has a sample only in the gauge `netlimits_run_ok`.
+The name of a gauge is `netlimits_`, followed by the metric's column in `results.csv`. A run that is
+not ok has a sample only in the gauge `netlimits_run_ok`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _OWN = ("experiment", "run", "block", "attempt")
 METRICS_AT_A_TIME = 16
 """Maximum number of metrics in memory at a time.
 
-OpenMetrics requires all samples of a metric together, so each group of metrics reads all runs.
+OpenMetrics requires that all samples of a metric are together. So all runs are read again for each
+group of metrics.
 """
 
 

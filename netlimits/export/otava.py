@@ -58,7 +58,7 @@ def otava_config(runs: Runs, file: str) -> Iterator[str]:
 
 
 def _campaigns(runs: Runs) -> dict[str, tuple[float, dict[_Key, list[ExportedRun]]]]:
-    """Return campaign -> start time of its first run, and configuration -> ok runs.
+    """Return campaign -> (start time of its first run, its ok runs by configuration).
 
     Campaigns are in order of time. Raises DataError if the start time of a run is unknown.
     """
@@ -78,7 +78,7 @@ def _campaigns(runs: Runs) -> dict[str, tuple[float, dict[_Key, list[ExportedRun
 def _columns(
     runs: Runs, campaigns: Mapping[str, tuple[float, dict[_Key, list[ExportedRun]]]]
 ) -> dict[str, tuple[_Key, str]]:
-    """Return column of the CSV file -> configuration, and column of the metric.
+    """Return column of the CSV file -> (configuration, column of the metric).
 
     Only configurations and metrics that all campaigns have are included. Raises DataError if there
     are none.

@@ -96,8 +96,8 @@ def metric(name: str) -> Metric:
         name: Name such as "throughput", "throughput_mbps", "netperf_local_sd" or "RT_LATENCY".
 
     Returns:
-        The metric. If a tool itself reports the value, its name, column and title contain the
-        tool's name.
+        The metric. For a value that a tool itself reports, the metric's name, column and title
+        contain the tool's name.
 
     Raises:
         InputError: No metric has this name, or the value of the selector is a text. The message
@@ -117,7 +117,7 @@ def metric(name: str) -> Metric:
             return _by_tool(prefix, quantity)
     if name in _SELECTED and not _of_column(name):
         return _selected(_SELECTED[name], name)
-    word = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # all selectors are netperf's
+    word = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # the prefix is redundant
     selector = word.upper()
     ours = word != bare and word.lower() in names()
     if selector in selectors.SELECTORS and word in (selector, selector.lower()) and not ours:
@@ -137,9 +137,9 @@ def metric(name: str) -> Metric:
 
 
 def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
-    """Return column -> metric for columns with a tool's prefix, grouped by tool.
+    """Return column -> metric for the columns with values that a tool itself reports.
 
-    The metrics are those of METRICS, without the prefix.
+    The metrics are those of METRICS, without the tool's prefix. Columns are grouped by tool.
     """
     by_tool: dict[str, list[str]] = {}
     for name in map(str, columns):
@@ -154,7 +154,7 @@ def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
 
 
 def _prefix(name: str) -> str:
-    """Return the tool's prefix of a metric with the underscore, "" if it has none."""
+    """Return the prefix of a metric with a tool's name, such as `netperf_`; "" if it has none."""
     match = None if name in _COLUMNS else _TOOL.match(name)
     return match[1] if match else ""
 

@@ -19,7 +19,7 @@ _ENDS: Mapping[str, Mapping[str, str]] = {
     "recv": {"sender": "receiver", "receiver": "sender", "send": "receive", "receive": "send"},
     "both": {"sender": "client", "receiver": "server", "send": "client", "receive": "server"},
 }
-"""Direction -> word in a title for "send" -> its replacement.
+"""Direction -> (word in a title for the direction "send" -> its replacement).
 
 "rr" and "" use the replacements for "both".
 """
@@ -167,7 +167,7 @@ _OF_BOTH_ENDS: tuple[Metric, ...] = (
     _metric("qdisc_requeues", "", "Qdisc requeues", "times", "lower"),
     _metric("ingress_drops", "", "Drops by policers on the way in", "packets", "lower"),
     _metric("nic_rx_drops", "", "NIC receive drops, at least", "packets", "lower"),
-    # drops in the kernel (evidence.drops); a single reason has the metric `local_dropped_REASON`
+    # drops in the kernel (evidence.drops); `local_dropped_REASON` counts those for one reason
     _metric("dropped", "", "Packets dropped by the kernel", "packets", "lower"),
     # samples of connections and processes during a run (evidence.sample)
     _metric("processes", "", "Tool's processes"),

@@ -143,7 +143,6 @@ class Pace:
     """A constant bit rate.
 
     `rate` is the bit rate of user data, and `frame_rate` that of the Ethernet frames, in bit/s.
-
     A run whose rate differs from `rate` by more than `tolerance_pct` is invalid.
     """
 
@@ -246,9 +245,9 @@ class Flow:
 class Work:
     """All data of a client from its start to its end, including warm-up and repetitions.
 
-    `units` is the divisor of service demand. It is the number of transactions if `transactions` is
-    true, or else of KiB (1024 bytes) of user data. As in netperf, the KiB that arrive count for
-    TCP, and the KiB that are sent count for datagrams.
+    `units` is the divisor of service demand. If `transactions` is true, it is the number of
+    transactions. Otherwise it is the user data in KiB (1024 bytes). As in netperf, this is the data
+    that arrived if the protocol is TCP, and the data that was sent if it uses datagrams.
     """
 
     units: float
@@ -261,8 +260,8 @@ class Measurement:
     """The parsed output of a tool.
 
     `figures` maps columns of METRICS to values. `interim` has a row for each interim result, with
-    `ending_s` (since 1970), `interval_s` and the rate in the column of its metric. `work` is None
-    if the tool does not report it. In this case service demand cannot be computed.
+    `ending_s` (since 1970), `interval_s` and the rate under the column of its metric. `work` is
+    None if the tool does not report it. In this case service demand cannot be computed.
     """
 
     figures: Mapping[str, Scalar]

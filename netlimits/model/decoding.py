@@ -49,7 +49,7 @@ class Place(TypedDict):
 
 
 def has(value: Any, kind: Any) -> bool:
-    """Return True if a parsed JSON value has the type `kind`. Integers are valid as floats."""
+    """Return True if a parsed JSON value has the type `kind`. Any integer is valid as a float."""
     try:
         _converted(value, kind)
     except (msgspec.ValidationError, ValueError, RecursionError):

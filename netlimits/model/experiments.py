@@ -164,8 +164,8 @@ class Experiment:
     def ends(self) -> Ends:
         """The roles of the client and the servers.
 
-        The first role in the file is the client, and the last role or group has the servers. For a
-        duet these are the roles of its first side, and for a mesh those of its first pair.
+        The first role in the file is the client. The last role is the server, or it is the group of
+        servers. A duet has the roles of its first side here, and a mesh those of its first pair.
         """
         if self.mesh:
             sender, receiver = self.mesh.pairs[0]

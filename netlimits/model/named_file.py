@@ -34,7 +34,7 @@ def read_all(path: Path, limit: int) -> bytes:
 
 
 def read_at_most(path: Path, limit: int) -> bytes:
-    """Return up to `limit + 1` bytes of a file. So the caller can see if the file is too large.
+    """Return up to `limit + 1` bytes of a file; `limit + 1` bytes mean that it is too large.
 
     Raises OSError if the file is no regular file, or if its size is 0, as for files in /proc.
     """

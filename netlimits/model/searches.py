@@ -78,9 +78,9 @@ class Bounds:
 def counted(attempts: Iterable[tuple[float, str, float | None, str]]) -> Iterator[SearchTrial]:
     """Yield the trials that count, from the (load, status, missed share, reason) of all attempts.
 
-    A trial that fails does not count, and it is repeated. If two trials at the same load fail in a
-    row, the second counts as a load that did not hold. An overloaded path may break the control
-    connection of the tool, which makes the trials fail.
+    A trial that fails does not count, and it is repeated. If two trials in a row fail at the same
+    load, they count as one trial in which the load did not hold. The reason is that an overloaded
+    path may break the control connection of the tool.
     """
     failed: float | None = None
     for load, status, missed, why in attempts:

@@ -91,8 +91,8 @@ def regimes_of(
 ) -> list[Answer]:
     """Return a sentence on regimes for each chart `packet_rate` in the entries of `report:`.
 
-    The sentence gives the sizes up to which packets per second are the limit, and those from which
-    bytes are. `read` returns the runs. It is called only if there is a chart `packet_rate`.
+    The sentence gives the send size up to which packets per second limit throughput, and the size
+    from which bytes limit it. `read` returns the runs. It is called only if there is such a chart.
     """
     sentences = []
     for entry in report:

@@ -53,7 +53,7 @@ FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 
 ATTEMPT = ("run", "attempt", "status", "reason", "started", "duration_s")
-"""The columns that the page needs of the frame of attempts."""
+"""Columns of the frame of attempts that the page needs."""
 
 
 def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:

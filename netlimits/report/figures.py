@@ -40,7 +40,7 @@ _COORDINATES = ("d", "x", "y", "width", "height", "points")
 def inline(figure: Figure, name: str, alternative: str) -> Markup:
     """Return the `svg` element of a figure. The figure is enlarged and loses its titles.
 
-    `name` is the prefix of its ids and must be trusted. `alternative` is the text for readers who
+    `name` is the prefix of the ids and must be trusted. `alternative` is the text for readers who
     cannot see the figure.
     """
     width, height = figure.get_size_inches()
@@ -50,7 +50,7 @@ def inline(figure: Figure, name: str, alternative: str) -> Markup:
     if figure.get_suptitle():
         figure.suptitle("")
     with warnings.catch_warnings():
-        # The font may lack a character, or a label may not fit; the chart's table has both.
+        # Ignore warnings of missing characters and long labels: the chart's table has all texts.
         warnings.simplefilter("ignore", UserWarning)
         root = ET.fromstring(_style.svg(figure))  # noqa: S314  matplotlib wrote it
     for child in list(root):

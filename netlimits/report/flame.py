@@ -17,7 +17,7 @@ WIDTH, HEIGHT = 960.0, 15.0
 """Width of the graph and height of a box, in pixels."""
 
 NARROWEST = 0.6
-"""Minimum width of a box, in pixels."""
+"""Minimum width of a box to draw, in pixels."""
 
 DEPTH = 60
 """Maximum number of functions to draw of a stack."""

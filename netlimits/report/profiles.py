@@ -32,7 +32,7 @@ class RoleProfile:
 def profiles(campaign: Campaign) -> Iterator[RoleProfile]:
     """Yield the merged profile of each configuration and role.
 
-    Configurations are in the order of their first profiled runs. Only ok runs count.
+    Configurations are in the order of their first ok runs with a profile.
     """
     if campaign.imported or not campaign.plan.profiled_runs():
         return

@@ -171,7 +171,7 @@ def _body(
 ) -> Iterator[tuple[str, ...]]:
     """Yield the rows of a metric: means, each followed by the median if needed, then improvements.
 
-    A median is shown if intervals are, or if `mixed` contains the row.
+    Medians are added if intervals are shown, and to the rows in `layout.mixed`.
     """
     by = {name: part[part["statistic"] == name] for name in ("mean", "median", "improvement")}
     keys = [layout.rows] if layout.rows else []

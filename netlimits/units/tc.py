@@ -61,12 +61,12 @@ def rate(value: Any) -> int:
 
 
 def size(value: Any) -> int:
-    """Return a size in bytes."""
+    """Return a size in bytes: "1kb" is 1024."""
     return _integer(value, _SIZES)
 
 
 def time(value: Any) -> int:
-    """Return a time in microseconds."""
+    """Return a time in microseconds: "1ms" is 1000."""
     return _integer(value, _TIMES)
 
 

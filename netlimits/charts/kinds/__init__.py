@@ -1,1 +1,1 @@
-"""The functions that draw the charts. Similar charts share a module; `charts.CHARTS` lists all."""
+"""The functions that draw the charts in `charts.CHARTS`. Similar charts share a module."""

@@ -52,8 +52,8 @@ def acks(
         pool: Factors that may differ within a point.
 
     Raises:
-        DataError: A column is missing, a value is not above zero, runs differ in a factor that is
-            not in `series` or `pool`, or `of` is the throughput.
+        DataError: A column is missing, a value is not above zero, or `of` is the throughput. Or
+            runs differ in a factor that is not in `series` or `pool`.
     """
     frame, (keys, (ratio,), pooled) = frames.resolve(frame, series, ratio, pool)
     table = acks_frame(frame, of, keys, ratio=ratio, tolerance=tolerance, pool=pooled)

@@ -59,8 +59,8 @@ def aggregate(
         title: Title of the chart, by default made from the metric.
 
     Raises:
-        DataError: The streams never ran together, the results of a stream leave a gap or overlap,
-            no window has `window_s` seconds, or the run does not exist.
+        DataError: The run does not exist, the streams never ran together, or not for `window_s`
+            seconds. Or the results of a stream leave a gap or overlap.
     """
     intervals = frames.one_run(intervals, run)
     metric = frames.column(intervals, of)
@@ -131,8 +131,8 @@ def highest_average(
         pool: Factors that may differ within a bar.
 
     Raises:
-        DataError: No run has a highest average, runs differ in a factor that is not in `by`,
-            `series` or `pool`, or `link` is given and the runs have no column `mtu`.
+        DataError: No run has a highest average, or `link` is given and the runs have no column
+            `mtu`. Or runs of a bar differ in a factor that is not in `pool`.
     """
     intervals, (keys, (by,), pooled) = frames.resolve(intervals, series, by, pool)
     runs = highest_averages(intervals, window_s)

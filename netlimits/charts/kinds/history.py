@@ -34,7 +34,8 @@ def history(
     """Draw a metric over several campaigns, with its levels and change points.
 
     Args:
-        frame: Runs of several campaigns, with their names in the column `campaign`.
+        frame: Frame with a row for each run of several campaigns. The column `campaign` has the
+            name of the campaign.
         of: Metric to draw.
         series: Factors whose combinations are the panels.
         threshold: Smallest change to mark, as a share (0.03 for 3 %).

@@ -43,7 +43,7 @@ def mesh_links(
     black border.
 
     Args:
-        frame: A row for each run of a mesh.
+        frame: Frame with a row for each run of a mesh.
         of: Metric to draw.
         pool: Factors that may differ within a pair.
         title: Title of the chart, by default made from the metric.
@@ -94,7 +94,7 @@ def mesh_hosts(
     An effect is the difference from the median of all hosts in percent.
 
     Args:
-        frame: A row for each run of a mesh.
+        frame: Frame with a row for each run of a mesh.
         of: Metric to draw.
         pool: Factors that may differ within a pair.
         title: Title of the chart, by default made from the metric.

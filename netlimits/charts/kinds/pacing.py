@@ -54,8 +54,9 @@ def pacing(
         pool: Factors that may differ within a size.
 
     Raises:
-        DataError: A column is missing, no run has the requested rate, the runs have several rates,
-            runs of a size differ in a factor that is not in `pool`, or no run has a service demand.
+        DataError: A column is missing, or no run has a service demand. No run has the requested
+            rate, or no rate was requested and the runs have several rates. Or runs of a size differ
+            in a factor that is not in `pool`.
     """
     frame, ((size,), pooled) = frames.resolve(frame, size, pool)
     of = of or frames.sent(frame)

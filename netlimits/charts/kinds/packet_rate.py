@@ -31,7 +31,7 @@ class _Panel:
 
 
 MILLIONS = 1e5
-"""Packet rate from which the axis is in millions. For lower rates it is in thousands."""
+"""Packets/s from which the axis is in millions. For lower rates it is in thousands."""
 THOUSANDS = _Panel("packet_rate_pps", "Packets/s (thousands)", 1e3)
 PANELS = (
     _Panel("packet_rate_pps", "Packets/s (millions)", 1e6),
@@ -63,8 +63,8 @@ def packet_rate(
         pool: Factors that may differ within a point.
 
     Raises:
-        DataError: A column is missing or not above zero, runs of a size differ in a factor that is
-            not in `pool`, or there is only one size.
+        DataError: A column is missing or not above zero, or there is only one size. Or runs of a
+            size differ in a factor that is not in `pool`.
     """
     frame, ((size,), pooled) = frames.resolve(frame, size, pool)
     table = packet_rate_frame(frame, of, size, pooled)
@@ -133,7 +133,7 @@ def _shade(axes: Axes, fit: Regimes, low: float, high: float) -> None:
 def _name_regimes(axes: Axes, fit: Regimes, low: float, high: float) -> None:
     """Write the name of each regime at the bottom of its area.
 
-    The name is to the left of an area that is too narrow.
+    If the area is too narrow, the name is to the left of it.
     """
     marks = (
         (low, min(fit.packets_until, high), "packets are the limit\nup to {}".format),

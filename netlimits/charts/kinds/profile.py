@@ -61,7 +61,7 @@ def profile(
     demand is missing, the segments are the shares.
 
     Args:
-        frame: A row for each run; some runs must be profiled.
+        frame: Frame with a row for each run. Some runs must be profiled.
         series: Factors whose combinations are the bars.
         title: Title of the chart, instead of a standard title.
         pool: Factors that may differ within a bar.

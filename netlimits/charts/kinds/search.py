@@ -23,7 +23,7 @@ def search(frame: pd.DataFrame, title: str | None = None) -> Chart:
     Markers distinguish loads that held from loads that did not.
 
     Args:
-        frame: A row for each trial.
+        frame: Frame with a row for each trial (`campaign.frame()`).
         title: Title of the chart, instead of a standard title.
 
     Raises:

@@ -52,8 +52,8 @@ def spread(
         pool: Factors that may differ within a point.
 
     Raises:
-        DataError: A column is missing, a value of `by` is not a number above zero, or runs of a
-            point differ in a factor that is not in `by`, `series` or `pool`.
+        DataError: A column is missing, or a value of `by` is not a number above zero. Or runs of a
+            point differ in a factor that is not in `pool`.
     """
     names = frames.as_list(of)
     frame, (keys, (by,), pooled) = frames.resolve(frame, series, by, pool)
