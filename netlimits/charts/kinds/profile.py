@@ -54,11 +54,12 @@ def profile(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw a panel for each end, with a stacked bar for each configuration.
+    """Draw CPU time by category as stacked bars, for each configuration and end.
 
-    A segment is the CPU time of a category per KiB or per transaction. It is the category's share
-    of the samples in the profiled runs, times the service demand of the other runs. If a service
-    demand is missing, the segments are the shares.
+    Each end has a panel, and each configuration has a bar. A segment is the CPU time of a category
+    per KiB or per transaction. It is the category's share of the samples in the profiled runs,
+    times the service demand of the other runs. If a service demand is missing, the segments are
+    the shares.
 
     Args:
         frame: Frame with a row for each run. Some runs must be profiled.

@@ -18,9 +18,9 @@ _DOUBLED = 2.0
 
 
 def search(frame: pd.DataFrame, title: str | None = None) -> Chart:
-    """Draw a panel for each configuration, with the trials of its searches in order.
+    """Draw the load of each trial of searches, and whether the load held.
 
-    Markers distinguish loads that held from loads that did not.
+    Each configuration has a panel with the trials of its searches in order.
 
     Args:
         frame: Frame with a row for each trial (`campaign.frame()`).

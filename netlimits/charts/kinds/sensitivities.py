@@ -22,10 +22,10 @@ The interval of a sensitivity from only two blocks may reach from -20 to 20.
 
 
 def sensitivities(frame: pd.DataFrame, title: str | None = None) -> Chart:
-    """Draw a panel for each workload, with a bar and a 95 % interval for each resource.
+    """Draw the sensitivity of throughput to each resource, with its 95 % interval.
 
-    If a sensitivity is near 1, the resource limits the data rate. If it is near 0, the resource
-    does not.
+    Each workload has a panel. If a sensitivity is near 1, the resource limits the data rate. If it
+    is near 0, the resource does not.
 
     Args:
         frame: The runs of a diagnosis, or the frame that `nl.sensitivities` returned.

@@ -39,7 +39,9 @@ def spread(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw a panel for each metric, with a line of means and a min–max band for each series.
+    """Draw means and min–max bands of metrics against send size or another number.
+
+    Each metric has a panel, and each combination of `series` has a line with a band.
 
     Args:
         frame: Frame with a row for each run (`campaign.frame()`).
