@@ -35,7 +35,7 @@ _API = {
     "published": ("netlimits.reproduce.published", None),
     "reproduce": ("netlimits.reproduce", None),
 }
-"""Public name -> (module, attribute of it), where None stands for the module itself."""
+"""Public name -> (module, attribute in this module); None stands for the module itself."""
 
 __all__ = ["__version__", *_API]
 

@@ -5,7 +5,7 @@
     │   ├── DocumentError         exit 2   an error in a YAML file, with its line and key
     │   │   └── DocumentErrors    exit 2   all errors of a YAML file, one per line
     │   ├── ArchiveError          exit 2   a results folder is missing, foreign or incompatible
-    │   │   ├── ArchiveUnwritable exit 1   a results folder takes no more data: the disk is full
+    │   │   ├── ArchiveUnwritable exit 1   a results folder cannot be written: the disk is full
     │   │   └── ArchiveInUse      exit 2   another process uses the results folder
     │   └── DataError             exit 2   the data cannot answer the question
     ├── HostError                 exit 2   a host cannot be used
@@ -13,7 +13,7 @@
     │   ├── HostInUse             exit 2   another campaign claims the host
     │   ├── SessionRefused        exit 2   the SSH server allows no more sessions (MaxSessions)
     │   ├── ConnectionLost        exit 1   the connection broke while a command ran
-    │   ├── CommandFailed         exit 2   a command failed that has to succeed
+    │   ├── CommandFailed         exit 2   a command failed that must succeed
     │   └── CheckError            exit 2   the findings of a check, one per line
     ├── SettingError              exit 2   the host rejects a setting or does not have it
     ├── ToolFailure               exit 1   a run gave no valid measurement
@@ -21,8 +21,8 @@
     ├── LabError                  exit 1   a lab cannot be built, found or removed
     └── RestoreError              exit 3   a host could not be restored
 
-Each class carries the object that failed. The command line prints `str(error)` on one line
-and exits with `exit_status`; nothing else prints or exits.
+Attributes such as `host` identify what failed. The command line prints `str(error)`, with one line
+for each error, and exits with `exit_status`. No other code prints errors or exits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class InputError(NetlimitsError):
 class DocumentError(InputError):
     """An error in a YAML file. The message reads `FILE:LINE: KEY: problem; what to do`.
 
-    `key` is the key as displayed, `steps` the keys and indexes that lead to it.
+    `key` is the key as the message shows it. `steps` is the path to the key: keys and indexes.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class DocumentError(InputError):
 
     @property
     def errors(self) -> tuple[DocumentError, ...]:
-        """All errors of the file, in its order."""
+        """All errors of the file, in the order of their lines."""
         return (self,)
 
 
 class DocumentErrors(DocumentError):
-    """All errors of one YAML file; the message has one line for each, in the file's order."""
+    """All errors of one YAML file; the message has one line for each error, by line number."""
 
     def __init__(self, errors: Sequence[DocumentError]) -> None:
         self._errors = tuple(sorted(errors, key=lambda e: (e.line is None, e.line or 0)))
@@ -91,12 +91,15 @@ class DocumentErrors(DocumentError):
 
     @property
     def errors(self) -> tuple[DocumentError, ...]:
-        """All errors of the file, in its order."""
+        """All errors of the file, in the order of their lines."""
         return self._errors
 
 
 def raise_all(errors: Iterable[DocumentError]) -> None:
-    """Raise a single error as it is and several as one DocumentErrors without duplicates."""
+    """Raise a single error unchanged, several as one DocumentErrors; nothing if there is none.
+
+    Of errors with the same message only one is kept.
+    """
     different = list({str(error): error for error in errors}.values())
     if len(different) > 1:
         raise DocumentErrors(different)
@@ -109,7 +112,10 @@ class ArchiveError(InputError):
 
 
 class ArchiveUnwritable(ArchiveError):
-    """A results folder takes no more data during a campaign, when hosts were already touched."""
+    """A results folder cannot be written while a campaign runs, for example on a full disk.
+
+    Unlike with other input errors, hosts may already have been changed.
+    """
 
     exit_status = 1
 
@@ -123,7 +129,7 @@ class DataError(InputError):
 
 
 class HostError(NetlimitsError):
-    """A host cannot be used; `host` is its role."""
+    """A host cannot be used; `host` is the host's role."""
 
     exit_status = 2
 
@@ -152,13 +158,13 @@ class SessionRefused(HostError):
 
 
 class ConnectionLost(HostError):
-    """The connection broke while a command ran; the command may still have run to its end."""
+    """The connection broke while a command ran; the command may still have completed."""
 
     exit_status = 1
 
 
 class CommandFailed(HostError):
-    """A command failed that has to succeed; `completed` holds its output."""
+    """A command failed that must succeed; `completed` holds the command's output."""
 
     def __init__(self, problem: str, *, completed: Completed) -> None:
         self.completed = completed
@@ -166,7 +172,7 @@ class CommandFailed(HostError):
 
 
 class CheckError(HostError):
-    """The check before a campaign failed: the message has one line for each of `findings`."""
+    """The check before a campaign failed; the message lists `findings`, one per line."""
 
     def __init__(self, findings: Sequence[object]) -> None:
         self.findings = tuple(findings)
@@ -188,8 +194,8 @@ class SettingError(NetlimitsError):
 class ToolFailure(NetlimitsError):
     """A run gave no valid measurement; the message becomes the run's `reason`.
 
-    `status` is the run's status: `failed`, `timeout`, or `invalid` for a figure that exists but
-    must not be used.
+    `status` is the run's status: `failed`, `timeout` or `invalid`. `invalid` means that the run has
+    a figure, which must not be used.
     """
 
     def __init__(self, reason: str, *, status: Status = "failed") -> None:
@@ -206,18 +212,21 @@ class LabError(NetlimitsError):
 
 
 class RestoreError(NetlimitsError):
-    """A host could not be restored; the message says what is left and how to restore it by hand."""
+    """A host could not be restored.
+
+    The message names the changes that remain and says how to restore them by hand.
+    """
 
     exit_status = 3
 
 
 def nearest(written: str, known: Iterable[str]) -> str:
-    """Return the known name closest to a misspelt one, "" if none is close."""
+    """Return the known name that is closest to a misspelt name, "" if no name is close."""
     return next(iter(difflib.get_close_matches(written[:80], [*known], n=1)), "")
 
 
 def did_you_mean(written: str, known: Iterable[str]) -> str:
-    """Return the hint after an unknown name: the closest known name, else all known names."""
+    """Return the hint for an unknown name: the closest known name, or else all known names."""
     known = list(known)
     if near := nearest(written, known):
         return f"; did you mean {near}?"
@@ -225,9 +234,10 @@ def did_you_mean(written: str, known: Iterable[str]) -> str:
 
 
 def one_line(words: Exception | str) -> str:
-    """Return a text or an exception's message on one line, the exception's name if it has none.
+    """Return a text or an exception's message on one line.
 
-    The path and the errno of an OSError are left out.
+    An exception without a message gives the name of its class. An OSError gives only its
+    `strerror`, without path and errno.
     """
     if isinstance(words, str):
         return " ".join(words.split())
@@ -236,9 +246,9 @@ def one_line(words: Exception | str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Escape control codes and bidirectional marks as in JSON: `\u001b`.
+    r"""Escape control codes and bidirectional marks as JSON does: `\u001b`.
 
-    Line breaks, tabs and spaces of any width stay.
+    Line feeds, tabs and spaces of any width are not escaped.
     """
     if text.isprintable():
         return text

@@ -4,7 +4,8 @@
     figure = nl.charts.spread(frame, of="throughput", series="transport")
     nl.charts.save(figure, "throughput.svg")
 
-Functions are imported at their first call, so `report:` is checked without matplotlib.
+A chart's function is imported when it is first used. So netlimits validates `report:` without
+importing matplotlib.
 """
 
 from __future__ import annotations
@@ -29,35 +30,36 @@ SOURCES: Mapping[Source, str] = {
     "packets": "packet traces",
     "timelines": "samples during runs",
 }
-"""Source -> its name in messages. The frames are those of `campaign.frame()`, `.intervals()`,
-`.traces()` and `.timelines()`."""
+"""Source -> its name in messages. The methods `frame`, `intervals`, `traces` and `timelines` of a
+campaign return the frames, in this order."""
 
 PANELS = (
     *("throughput", "latency", "rtt", "cwnd", "rates", "windows", "retransmits", "ce_marks"),
     *("queue", "sockets", "cpu", "cpu_peak", "frequency", "drops"),
 )
-"""The panels of a timeline, which `analysis.sources.timeline` describes."""
+"""Names of the panels of a timeline; `analysis.sources.timeline` defines the panels."""
 
 REQUIRED = ...
-"""Marks an option that has no default and must be given."""
+"""Default of an option that must be given."""
 
 
 @dataclass(frozen=True)
 class ChartKind:
-    """A chart, with everything that other packages need to know about it.
+    """An entry of the registry of charts.
 
     Attributes:
-        name: Name in `report:`, on the command line and of the function that draws it.
-        module: File in `kinds/` that contains the function.
-        source: Frame from which it is drawn.
-        options: Option of an entry in `report:` -> default. These are the function's arguments, and
-            `role` for a chart of a packet trace.
-        table: Dotted name, below the package, of the function that makes the chart's table.
-        cosmetic: Options that the table does not take.
-        panels: What `of` may name in a chart that stacks a panel for each; () if it names metrics.
-        along: What distinguishes the points of one curve: the options that name those columns, or
-            the dotted name of a function that returns the columns for (frame, factors, options).
-            () if runs are the points; None if runs are not pooled into points.
+        name: Name of the chart in `report:` and on the command line, and of the function that draws
+            the chart.
+        module: Module in `charts.kinds` that contains the function.
+        source: Kind of frame that the chart is drawn from.
+        options: Option of an entry in `report:` -> default. The options are the function's keyword
+            arguments. A chart of a packet trace also has the option `role`.
+        table: Dotted name, without `netlimits.`, of the function that returns the chart's table.
+        cosmetic: Options that the function for the table does not take.
+        panels: Names of panels that the option `of` accepts; () if `of` takes metrics.
+        along: Options that name the columns which distinguish the points of a curve. Alternatively
+            the dotted name of a function that returns these columns for (frame, factors, options).
+            () if each run is a point; None if the chart does not pool runs into points.
     """
 
     name: str
@@ -71,23 +73,23 @@ class ChartKind:
 
     @property
     def single(self) -> bool:
-        """True if the chart can be drawn of one chosen run."""
+        """True if the chart has the option `run`, which selects a single run."""
         return "run" in self.options
 
     @property
     def draw(self) -> Callable[..., Chart]:
-        """The function that draws it."""
+        """The function that draws the chart; it is imported on access."""
         return _function(f"charts.kinds.{self.module}.{self.name}")
 
     def alternative(self, data: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
-        """Return the chart's table, for readers who cannot see it or want the numbers.
+        """Return the chart's table, for readers who cannot see the chart or want its numbers.
 
         Args:
-            data: The frame that the chart is drawn from.
-            options: The options of the chart; others are ignored.
+            data: Frame that the chart is drawn from.
+            options: Options of the chart. Unknown and cosmetic options are ignored.
 
         Raises:
-            DataError: The chart cannot be drawn from this frame either.
+            DataError: The frame does not hold the data that the table needs.
         """
         own = {name: value for name, value in options.items() if name in self.options}
         taken = {name: value for name, value in own.items() if name not in self.cosmetic}
@@ -97,7 +99,10 @@ class ChartKind:
     def points(
         self, frame: pd.DataFrame, factors: list[str], given: Mapping[str, Any]
     ) -> list[str] | None:
-        """Return the columns that distinguish the points of one curve; None if `along` is None."""
+        """Return the columns that distinguish the points of a curve; None if `along` is None.
+
+        `given` are the options of the entry in `report:`; other options have their defaults.
+        """
         options = {**self.options, **given}
         if isinstance(self.along, str):
             columns: list[str] = _function(self.along)(frame, factors, options)
@@ -106,7 +111,7 @@ class ChartKind:
 
 
 def _function(path: str) -> Callable[..., Any]:
-    """Import a function by its dotted name, without `netlimits.`."""
+    """Import a function by its dotted name, which is given without `netlimits.`."""
     module, _, name = path.rpartition(".")
     function: Callable[..., Any] = getattr(importlib.import_module(f"netlimits.{module}"), name)
     return function
@@ -182,10 +187,13 @@ CHARTS: tuple[ChartKind, ...] = (
          table="charts.kinds.bursts.sizes", cosmetic=("role", "title")),
 )
 # fmt: on
-"""All charts, in the order of the help. `goodput` is missing: it draws bounds, not a campaign."""
+"""All charts, in the order in which the help lists them.
+
+`goodput` is not among them, since it draws no data of a campaign.
+"""
 
 KINDS: Mapping[str, ChartKind] = {kind.name: kind for kind in CHARTS}
-"""Name -> chart."""
+"""Name of a chart -> its entry in CHARTS."""
 
 __all__ = [
     "CHARTS",
@@ -204,7 +212,7 @@ __all__ += KINDS
 
 
 def __getattr__(name: str) -> Callable[..., Chart]:
-    """Import a chart's function, or `Chart` and `save`, when first used."""
+    """Import the function of a chart, `Chart` or `save` on its first use."""
     if name in KINDS:
         return KINDS[name].draw
     if name in ("Chart", "save"):

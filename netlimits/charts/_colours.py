@@ -1,7 +1,7 @@
 """Colour, line style and marker of each series.
 
-The colours are Okabe and Ito's (2008), which people with colour-vision deficiency distinguish. Line
-style and marker repeat the distinction, so that a chart also reads in grey.
+The palette is that of Okabe and Ito (2008), which people with colour-vision deficiency can
+distinguish. Line styles and markers differ too, so that a chart is also readable in grey.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KNOWN: Mapping[str, str] = {
     "netperf": BLUE,
     "nuttcp": ORANGE,
 }
-"""Value that the reports compare, in lower case -> its colour in every chart."""
+"""Factor value in lower case -> its colour in every chart."""
 
 LINES: tuple[Any, ...] = (
     "-",
@@ -70,10 +70,12 @@ class SeriesStyle:
 def series_styles(
     keys: Sequence[tuple[Any, ...]], factors: Sequence[str] = ()
 ) -> dict[tuple[Any, ...], SeriesStyle]:
-    """Return a style for each series; `factors` give labels their units.
+    """Return a style for each series; `factors` are the names of the values in a key.
 
-    The text values of a key choose the colour (KNOWN first), its numbers line and marker, so that
-    "UDP, 1024" and "UDP, 8192" share a colour. Keys of numbers or text alone choose all three.
+    Text values determine the colour, and numbers determine line style and marker: "UDP, 1024" and
+    "UDP, 8192" share a colour. If the series differ only in text or only in numbers, these values
+    determine colour, line style and marker. A common text in KNOWN keeps its colour. Labels contain
+    the units of the factors.
     """
     of = list(factors) or [""] * (len(keys[0]) if keys else 0)
     without = wording.NULL if of else "all runs"
@@ -100,7 +102,11 @@ def series_styles(
 
 
 def value_colours(names: Sequence[str]) -> dict[str, str]:
-    """Return each name's colour: that in KNOWN, or a free one, preferably not one of KNOWN."""
+    """Return the colour of each name.
+
+    Names in KNOWN have the colours that KNOWN assigns. Other names get unused colours of PALETTE,
+    and colours that KNOWN does not contain are used first.
+    """
     fixed = {name: KNOWN[name.lower()] for name in names if name.lower() in KNOWN}
     free = [c for c in PALETTE if c not in fixed.values()] or list(PALETTE)
     free.sort(key=lambda colour: colour in KNOWN.values())

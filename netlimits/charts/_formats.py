@@ -5,7 +5,7 @@ from pathlib import Path
 from netlimits.errors import DataError
 
 FORMATS = ("png", "svg", "pdf")
-"""Suffixes of the files that a figure can be written to."""
+"""File formats of figures, which are also the suffixes of the files."""
 
 
 def check_format(path: Path) -> str:

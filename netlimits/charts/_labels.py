@@ -1,4 +1,4 @@
-"""The texts of a chart: its heading, the numbers on its axes, and the names of its lines."""
+"""The texts of a chart: heading, numbers on the axes, and labels of the lines."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from netlimits.charts._colours import GREY, SeriesStyle
 from netlimits.metrics import Metric
 
 ROOM = 0.075
-"""Share of an axis that the label of a tick needs."""
+"""Share of an axis that the label of a tick takes up."""
 
 LINE = 8.5
-"""Font size of a line's label, points."""
+"""Font size of a line's label, in points."""
 
 FEW_DECADES = 300
 """Ratio of maximum to minimum below which a logarithmic axis has ticks at 1, 2 and 5."""
 
 TEXTS, GAP = 1.03, 0.006
-"""Where the labels of lines begin, and the gap before them, in widths of the axes."""
+"""Position of the labels of lines, and the gap before them, as shares of the axes' width."""
 
 
 def thousands(axes: Axes, which: str = "y") -> None:
-    """Write large numbers on the axis as 20,000."""
+    """Write the numbers of an axis that reaches 1,000 with commas, such as 20,000."""
     for letter in which:
         axis = axes.yaxis if letter == "y" else axes.xaxis
         if max(axis.get_view_interval()) < 1000:
@@ -37,12 +37,12 @@ def thousands(axes: Axes, which: str = "y") -> None:
 
 
 def two_lines(metric: Metric) -> str:
-    """Return the axis label with the unit on a second line, so that it fits a low panel."""
+    """Return the axis label with the unit on a second line, so that it fits into a low panel."""
     return f"{metric.title}\n({metric.unit})" if metric.unit else metric.title
 
 
 def heading(axes: Axes, title: str, *notes: str) -> None:
-    """Set the title and, in grey below it, what a reader needs to know to read the chart."""
+    """Set the title, and write `notes` on how to read the chart in grey below the title."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     lines = textwrap.wrap(" · ".join(filter(None, notes)), round(14 * figure.get_size_inches()[0]))
@@ -60,12 +60,12 @@ def heading(axes: Axes, title: str, *notes: str) -> None:
 
 
 def heading_of_panels(figure: Figure, title: str) -> None:
-    """Set a title above all panels, which have headings of their own."""
+    """Set a title above all panels, in addition to the heading of each panel."""
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
 def goodput_bound(axes: Axes, bound: float, unit: str) -> None:
-    """Draw a dashed horizontal line at the goodput bound, with its value in `unit` above it."""
+    """Draw a dashed horizontal line at the goodput bound, and write the bound above the line."""
     axes.axhline(bound, color=GREY, linewidth=1, linestyle=(0, (6, 2)))
     axes.annotate(
         f"goodput bound {bound:,.0f} {unit}",
@@ -79,9 +79,10 @@ def goodput_bound(axes: Axes, bound: float, unit: str) -> None:
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> None:
-    """Write each series' label at the right edge, at the height of its last point (x, y).
+    """Write each series' label to the right of the axes, at the height of the series' last point.
 
-    The labels follow the points when the axes' limits change.
+    `ends` are (x, y, style) of the last points. Labels that would overlap are moved apart. When the
+    limits of the axes change, the labels are placed again.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -96,7 +97,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
         )
         leader = Line2D([], [], color=style.color, linewidth=0.6)
         leader.set_transform(axes.transAxes)
-        figure.add_artist(leader)  # not to the axes, whose limits it would change
+        figure.add_artist(leader)  # an artist of the axes would change their limits
         labels.append((text, leader))
 
     def place(_: Axes) -> None:
@@ -115,7 +116,10 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
 
 
 def log_axis(axis: Axis) -> None:
-    """Label a logarithmic axis with plain numbers, at 1, 2 and 5 of each decade, or only at 1."""
+    """Label a logarithmic axis with plain numbers at 1, 2 and 5 of each decade.
+
+    If the axis spans many decades (FEW_DECADES), only the powers of 10 have labels.
+    """
     low, high = sorted(axis.get_view_interval())
     few = low > 0 and high / low < FEW_DECADES
     axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
@@ -124,7 +128,7 @@ def log_axis(axis: Axis) -> None:
 
 
 def log_ticks(values: Iterable[float]) -> list[float]:
-    """Return the values whose labels fit on a logarithmic axis, the largest first."""
+    """Return those values whose labels fit on a logarithmic axis, from the largest down."""
     every = sorted((float(value) for value in values), reverse=True)
     room = (every[0] / every[-1]) ** ROOM if every[-1] > 0 else 1.0
     ticks = every[:1]
@@ -137,7 +141,10 @@ def log_ticks(values: Iterable[float]) -> list[float]:
 def spaced(
     positions: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0
 ) -> list[float]:
-    """Return positions at least `gap` apart and close to `positions`, in the same order."""
+    """Return positions that are at least `gap` apart, and close to `positions`.
+
+    The order stays the same. All positions are from `low` to `high` if there is enough room.
+    """
     order = sorted(range(len(positions)), key=lambda i: positions[i])
     clusters: list[list[float]] = []
     for i in order:

@@ -1,4 +1,7 @@
-"""Letters at points or bars show what limited the runs (`limited_by`), with a key below."""
+"""Letters at points or bars that show what limited the runs (`limited_by`).
+
+A key below the chart explains the letters.
+"""
 
 from __future__ import annotations
 
@@ -15,29 +18,35 @@ from netlimits.analysis import frames, wording
 from netlimits.charts._colours import GREY, SeriesStyle
 
 UNDETERMINED, UNKNOWN = "undetermined", "?"
-"""Limit of runs whose limit could not be determined, and its letter."""
+"""Value of `limited_by` for runs whose limit is unknown, and the letter for this value."""
 
 KEY_CHARACTERS = 15.0
-"""Characters of the key that fit in an inch."""
+"""Number of characters of the key that fit in an inch."""
 NOTHING = "–"
-"""Letter on a line where the limit becomes unknown."""
+"""Sign in place of a letter where the limit along a line becomes unknown."""
 
 KEY_OF_LINES = " · from a letter to the next along its line"
-"""Addition to the key: on a line a letter holds until the next one."""
+"""Addition to the key of a chart with lines: a letter applies until the next letter."""
 
 Key = Sequence[Hashable]
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The limits of each combination of some columns' values, and the letter of each limit."""
+    """The limits of combinations of factor values, and a letter for each limit.
+
+    `limits` maps the values of a combination, as texts, to the names of its limits.
+    """
 
     limits: Mapping[tuple[str, ...], tuple[str, ...]]
     letters: Mapping[str, str]
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, columns: Sequence[str]) -> Marks:
-        """Read the limits of the runs by these columns; empty if the frame has no `limited_by`."""
+        """Return the limits of the ok runs for each combination of values in `columns`.
+
+        The result is empty if the frame has no column `limited_by`.
+        """
         if frames.LIMITED_BY not in frame.columns:
             return cls({}, {})
         runs = frames.usable(frame)
@@ -53,13 +62,16 @@ class Marks:
         return cls(limits, letters)
 
     def at(self, key: Key) -> str:
-        """Return the letters of a combination, "" if unknown or if all have the same limit."""
+        """Return the letters of a combination.
+
+        Return "" if its limit is unknown, or if all combinations have the same limit.
+        """
         if len(self.letters) < 2:
             return ""
         return "".join(self.letters[name] for name in self.limits.get(_texts(key), ()))
 
     def label(self, text: str, key: Key) -> str:
-        """Return the label with the combination's letters in brackets."""
+        """Return the label, followed by the combination's letters in brackets if it has any."""
         letters = self.at(key)
         return f"{text} ({letters})" if letters else text
 
@@ -124,7 +136,7 @@ class Marks:
 
     @property
     def words(self) -> str:
-        """The text of the key, "" if nothing is known."""
+        """The text of the key, "" if no limit is known."""
         if not self.letters:
             return ""
         words = " · ".join(f"{letter} {name}" for name, letter in self.letters.items())
@@ -133,7 +145,10 @@ class Marks:
         return f"Limited by: {words}"
 
     def key(self, figure: Figure, note: str = "") -> None:
-        """Write the key below a chart without a legend there, with `note` after the letters."""
+        """Write the key below a chart that has no legend there.
+
+        `note` follows the key if there are several letters.
+        """
         if self.words:
             words = self.words + (note if len(self.letters) > 1 else "")
             width = round(figure.get_figwidth() * KEY_CHARACTERS)

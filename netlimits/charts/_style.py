@@ -1,4 +1,7 @@
-"""The style of every chart, and the output of figures without pyplot and its global state."""
+"""The style of all charts, and the output of figures.
+
+Nothing here uses pyplot, which has global state.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from netlimits.charts._formats import check_format
 from netlimits.errors import InputError
 
 STYLE: dict[Any, Any] = {
-    "text.parse_math": False,  # a factor's value may contain a $
+    "text.parse_math": False,  # the value of a factor may contain a $
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.titlesize": 11,
@@ -54,17 +57,21 @@ NO_DATE: Mapping[str, Mapping[str, None]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
 }
-"""Metadata to leave out, so that the same figure gives the same file."""
+"""Format -> metadata to leave out, so that equal figures give equal files."""
 
 
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 
 
 class Chart(Figure):
-    """A matplotlib Figure that a notebook shows without pyplot."""
+    """A matplotlib Figure that a notebook displays without pyplot."""
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw; while matplotlib draws before saving, only compute the layout, to save time."""
+        """Draw the figure.
+
+        matplotlib also draws a figure before it saves the figure. In this case the method only
+        computes the layout, to save time.
+        """
         engine = self.get_layout_engine()
         if isinstance(engine, ConstrainedLayoutEngine) and self.canvas.is_saving():
             engine.execute(self)
@@ -80,7 +87,7 @@ class Chart(Figure):
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Apply STYLE to the block and restore the caller's rcParams after it."""
+    """Apply STYLE within the `with` block, and restore the caller's rcParams afterwards."""
     with mpl.rc_context(STYLE):
         yield
 
@@ -88,14 +95,20 @@ def style() -> Iterator[None]:
 def blank(
     width: float = 6.8, height: float = 4.0, rows: int = 1, columns: int = 1
 ) -> tuple[Chart, list[Axes]]:
-    """Return an empty chart and its panels; call it within `style()`."""
+    """Return an empty chart and its panels, row by row. Call this function within `style()`.
+
+    `width` and `height` are in inches.
+    """
     figure = Chart(figsize=(width, height), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharex="col" if rows > 1 else False)
     return figure, list(panels.flat)
 
 
 def svg(figure: Figure) -> str:
-    """Return the figure as SVG without comments, which contain its texts unescaped."""
+    """Return the figure as SVG without comments.
+
+    The comments would contain the texts of the figure unescaped.
+    """
     buffer = io.StringIO()
     with style():
         figure.savefig(buffer, format="svg", metadata=dict(NO_DATE["svg"]))
@@ -105,14 +118,14 @@ def svg(figure: Figure) -> str:
 def save(figure: Figure, path: Path | str) -> Path:
     """Write a figure as PNG (200 dpi), SVG or PDF, chosen by the suffix of `path`.
 
-    The same figure gives the same bytes.
+    Equal figures give equal files.
 
     Args:
-        figure: The figure.
-        path: The file to write.
+        figure: Figure to write.
+        path: File to write or overwrite.
 
     Returns:
-        The path.
+        `path` as a Path.
 
     Raises:
         DataError: The suffix is not one of FORMATS.

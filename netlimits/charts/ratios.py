@@ -1,4 +1,4 @@
-"""Draw the ratios of a comparison with their intervals: a row for each configuration."""
+"""Draw the ratios of a comparison with their intervals, with a row for each configuration."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from netlimits.charts._style import blank, style
 from netlimits.metrics import metric
 
 MOST = 30
-"""Maximum number of configurations in a panel; the table has all configurations."""
+"""Maximum number of configurations to draw; the table has all configurations."""
 
 NARROW = 5
-"""Ratio of maximum to minimum below which the logarithmic axis has evenly spaced ticks."""
+"""Ratio of the axis' ends below which the logarithmic axis has ticks at equal differences."""
 
 _LOOKS = {
     "better": (BLUE, "^"),
@@ -33,7 +33,7 @@ _LOOKS = {
 
 
 def ratios(table: pd.DataFrame, of: str, threshold: float, title: str) -> Figure | None:
-    """Draw one metric of a comparison; return None if it has no ratio."""
+    """Draw the ratios of the metric `of` in a comparison; return None if it has no ratio."""
     part = table[(table["metric"] == of) & table["ratio"].notna() & (table["ratio"] > 0)]
     rows = part.to_dict("records")[:MOST]
     if not rows:
@@ -73,9 +73,10 @@ def _mark(axes: Axes, place: int, row: Mapping[Hashable, Any]) -> None:
 
 
 def _limits(rows: list[dict[Hashable, Any]], threshold: float) -> tuple[float, float]:
-    """Return the limits of the axis, which show all ratios and at least twice the threshold.
+    """Return the limits of the x-axis.
 
-    An interval is shown from a fifth of its ratio to five times its ratio.
+    The axis shows all ratios, and at least twice the threshold on both sides of 1. A wide interval
+    is cut off at a fifth of its ratio and at five times its ratio.
     """
     ends = [1 - 2 * threshold, 1 + 2 * threshold]
     for row in rows:

@@ -1,8 +1,9 @@
-"""Write a campaign's figures for other programs: one file for each format.
+"""Write the metrics of runs for other programs, with a module for each format.
 
-To add a format, write a module with a function from `Runs` to lines, and add a line to FORMATS. If
-the consumer needs a second file, add one to SECOND_FILES. A format imports neither pandas nor
-`base` at run time, since `netlimits export --help` reads FORMATS.
+To add a format, write a module with a function that takes `Runs` and yields lines. Then add the
+function to FORMATS. If the other program needs a second file, also add an entry to SECOND_FILES.
+These modules import neither pandas nor `base` at run time. That keeps `netlimits export --help`
+fast, which reads FORMATS.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ FORMATS: Mapping[str, Callable[[Runs], Iterator[str]]] = {
     "folded": folded,
     "speedscope": speedscope,
 }
-"""Name on the command line -> function that yields the lines, each with its line feed."""
+"""Name on the command line -> function that yields the lines of the file with line feeds."""
 
 SECOND_FILES: Mapping[str, tuple[str, Callable[[Runs, str], Iterator[str]]]] = {
     "otava": (".yaml", otava_config),
     "opensearch": (".template.json", opensearch_template),
 }
-"""Format -> suffix of a second file that `--out` writes, and the function that yields its lines.
+"""Format -> suffix of the second file, and the function that yields the lines of this file.
 
-The function takes the runs and the path of the first file.
+The function takes the runs and the path of the first file. Only `--out` writes second files.
 """
 
 OF_PROFILES = ("folded", "speedscope")
-"""Formats that write the profiles in `Runs.stacks` instead of metrics."""
+"""Formats that contain profiles (`Runs.stacks`) instead of metrics."""
 
 __all__ = ["FORMATS", "OF_PROFILES", "SECOND_FILES"]

@@ -1,4 +1,4 @@
-"""The input of every export format: runs with their metrics, units and factors, in batches."""
+"""The input of all export formats: runs with their metrics, units and factors, in batches."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from netlimits.analysis.sources import spreadsheets
 from netlimits.metrics import IDENTITY, Metric, metric
 
 BATCH = 512
-"""Maximum number of runs whose text is in memory at a time."""
+"""Maximum number of runs in a batch, which limits the text in memory."""
 
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """The last attempt of a run.
+    """The last attempt at a run.
 
     Attributes:
-        identity: The columns of `metrics.IDENTITY` that the run has, such as `run` and `status`.
-        labels: Factor -> its value as text.
-        started: Seconds since 1970, None if unknown.
-        figures: Column -> value. Only `Runs.runs` fills it; other formats read `Batch.figures`.
+        identity: Column in `metrics.IDENTITY` -> value, without missing values and `started`.
+        labels: Factor -> its value as text, without missing values.
+        started: Start time in seconds since 1970, None if unknown.
+        figures: Column of a metric -> value. Only `Runs.runs` sets this attribute. Formats that use
+            `Runs.batches` call `Batch.figures` instead.
     """
 
     identity: Mapping[str, Any]
@@ -39,19 +40,22 @@ class ExportedRun:
 
     @property
     def ok(self) -> bool:
-        """True if the run's figures count."""
+        """True if the status is ok, or if the run has no status."""
         return bool(self.identity.get("status", "ok") == "ok")
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A number of runs, and the rows of the frame that contain their figures."""
+    """Up to BATCH runs, and the rows of the frame that contain the metrics of these runs."""
 
     runs: Sequence[ExportedRun]
     table: pd.DataFrame
 
     def figures(self, column: str) -> pa.StringArray:
-        """Return a metric's values as text; null if the run is not ok, or has no finite value."""
+        """Return the values of a metric as text, one for each run.
+
+        A value is null if the run is not ok or has no finite value.
+        """
         values = self.table[column]
         if values.dtype == object:
             values = values.map(lambda v: v if isinstance(v, int | float) else np.nan)
@@ -61,30 +65,33 @@ class Batch:
         return pc.cast(pa.array(numbers, mask=~good), pa.string())
 
     def fields(self, prefixes: Mapping[str, str]) -> list[str]:
-        """Return the figures of each run as text, with commas: `prefix value,prefix value`."""
+        """Return a text for each run with its values, separated by commas.
+
+        `prefixes` maps a column to the text before each value. Null values are left out.
+        """
         texts = [
             pc.binary_join_element_wise(prefix, self.figures(column), "")
             for column, prefix in prefixes.items()
         ]
-        empty = pa.array([""] * len(self.runs))  # Arrow drops rows that have nothing but nulls
+        empty = pa.array([""] * len(self.runs))  # for rows of only nulls, which Arrow drops
         joined = pc.binary_join_element_wise(empty, *texts, ",", null_handling="skip")
         return [text.removeprefix(",") for text in joined.to_pylist()]
 
 
 @dataclass(frozen=True)
 class Runs:
-    """A frame of runs to export.
+    """The runs to export.
 
     Attributes:
         name: Name of the experiment.
-        frame: A row for each attempt.
+        frame: Frame with a row for each attempt.
         factors: Columns that distinguish the configurations.
-        pieces: Returns the same rows with all columns, in several frames, for a campaign that does
-            not fit into one; `frame` may lack columns then.
-        campaigns: Name of each joined campaign -> its unique id, and the number of runs before
-            its first; a single campaign has the name "".
-        tool: The tool of all runs, "" if they differ or it is unknown.
-        stacks: Profiled end and configuration in words -> folded stack -> its samples.
+        pieces: Function that returns the rows of `frame` with all columns, in several frames. It is
+            set if the campaign is too large for one frame; then `frame` may lack columns.
+        campaigns: Name of a campaign -> its unique id, and the number of runs in the frame before
+            this campaign. If there is only one campaign, its name is "".
+        tool: Tool of all runs, "" if the runs have several tools or the tool is unknown.
+        stacks: End and configuration as text -> folded stack -> number of samples.
     """
 
     name: str
@@ -97,7 +104,7 @@ class Runs:
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """Metrics that at least one run has, in the order of METRICS."""
+        """Metrics that have a column in the frame, in the order of METRICS."""
         frame = self.frame
         if self.pieces:
             frame = pd.DataFrame(columns=frame.attrs["columns"]["metrics"])
@@ -105,11 +112,14 @@ class Runs:
 
     @cached_property
     def headlines(self) -> tuple[Metric, ...]:
-        """Metrics of a default table that have a better direction."""
+        """Metrics of the default table for which higher or lower values are better."""
         return tuple(m for m in map(metric, defaults.metrics(self.frame)) if m.better)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the last attempt of each run, in the order of runs within each piece."""
+        """Yield the last attempt at each run, in batches.
+
+        Runs are ordered by number within each piece.
+        """
         number = 1
         for rows in self._last_attempts():
             for begin in range(0, len(rows), BATCH):
@@ -146,7 +156,7 @@ class Runs:
             )
 
     def runs(self) -> Iterator[ExportedRun]:
-        """Yield the last attempt of each run; only an ok run has figures."""
+        """Yield the last attempt at each run, with `figures` if the run is ok."""
         for batch in self.batches():
             columns = {m.column: batch.figures(m.column).to_pylist() for m in self.metrics}
             for place, run in enumerate(batch.runs):
@@ -155,13 +165,16 @@ class Runs:
                 yield replace(run, figures=figures)
 
     def csv(self) -> Iterator[str]:
-        """Yield all attempts as CSV text, some thousand rows at a time for a large campaign."""
+        """Yield all attempts as CSV text, one piece at a time."""
         for number, piece in enumerate(self.pieces() if self.pieces else (self.frame,)):
             yield spreadsheets.to_csv(piece, header=number == 0)
 
 
 def _attempts(frame: pd.DataFrame) -> np.ndarray:
-    """Return a unique number for each attempt: tuples of a million runs would take 100 MB."""
+    """Return a number for each attempt that identifies run and attempt.
+
+    The numbers save memory: tuples of a million runs would take 100 MB.
+    """
     number: np.ndarray = frame["run"].to_numpy(np.int64) * 2**20 + frame["attempt"].to_numpy()
     return number
 

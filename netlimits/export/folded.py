@@ -1,4 +1,4 @@
-"""Folded stacks, which flame graph programs read: a line for each stack, with its samples."""
+"""Folded stacks, an input format of flame graph programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 def folded(runs: Runs) -> Iterator[str]:
-    """Yield `sender, send size 1024;iperf3;main;…;tcp_sendmsg_[k] 12` for each profiled end."""
+    """Yield a line for each stack: profiled end and configuration, functions, number of samples.
+
+    Example: `sender, send size 1024;iperf3;main;…;tcp_sendmsg_[k] 12`
+    """
     for title, stacks in runs.stacks.items():
         name = title.replace(";", ",")
         yield from (f"{name};{stack} {count}\n" for stack, count in sorted(stacks.items()))

@@ -1,6 +1,7 @@
 r"""InfluxDB's line protocol: a line for each run, with factors as tags and metrics as fields.
 
-A tag can hold neither a line break nor a trailing backslash; they are written as `\u000a`.
+A tag cannot contain a line feed or end in a backslash. These characters are replaced by escape
+sequences: `\u000a` for a line feed, and `\u005c` for each backslash at the end.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ _OWN = ("experiment", "run", "block")
 
 
 def influx(runs: Runs) -> Iterator[str]:
-    """Yield a line for each run, with its start in nanoseconds since 1970 if known."""
+    """Yield a line for each run.
+
+    The timestamp is the start of the run in nanoseconds since 1970. It is left out if unknown.
+    """
     prefixes = {metric.column: f"{_tag(metric.column)}=" for metric in runs.metrics}
     for batch in runs.batches():
         for run, figures in zip(batch.runs, batch.fields(prefixes), strict=True):
@@ -53,7 +57,7 @@ def _shown(text: str) -> str:
 
 
 def _tag(text: str) -> str:
-    """Escape a tag's name or value, or a field's name."""
+    """Escape the name or the value of a tag, or the name of a field."""
     return re.sub(r"([,= ])", r"\\\1", _shown(text))
 
 

@@ -1,7 +1,7 @@
-"""OpenMetrics 1.0 text for Prometheus: a gauge for each metric, a sample for each run.
+"""OpenMetrics 1.0 text for Prometheus: a gauge for each metric, with a sample for each run.
 
-Names and units are those of `results.csv`. A run that is not ok has a sample in
-`netlimits_run_ok` only.
+The name of a gauge is `netlimits_`, followed by the metric's column in `results.csv`. A run that is
+not ok has a sample only in the gauge `netlimits_run_ok`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,15 @@ _OWN = ("experiment", "run", "block", "attempt")
 
 
 METRICS_AT_A_TIME = 16
-"""Maximum number of metrics in memory at a time, since all runs of a metric must be together."""
+"""Maximum number of metrics in memory at a time.
+
+OpenMetrics requires that all samples of a metric are together. So all runs are read again for each
+group of metrics.
+"""
 
 
 def openmetrics(runs: Runs) -> Iterator[str]:
-    """Yield the lines metric by metric, then `# EOF`."""
+    """Yield the lines, metric by metric. The last line is `# EOF`."""
     names = _label_names(runs.factors)
     yield from _head(f"{PREFIX}run_ok", "", "1 if the run is ok")
     for batch in runs.batches():
@@ -59,7 +63,7 @@ def _head(name: str, unit: str, about: str) -> Iterator[str]:
 
 
 def _label_names(factors: Sequence[str]) -> dict[str, str]:
-    """Return factor -> a valid label name that no other label has."""
+    """Return factor -> a valid and unique label name."""
     names: dict[str, str] = {}
     for factor in factors:
         name = re.sub(r"[^A-Za-z0-9_]", "_", factor)

@@ -1,8 +1,9 @@
-"""OpenSearch: the body of a bulk request, and the index template that maps its fields.
+"""OpenSearch: the body of a bulk request, and the index template for its documents.
 
-Fields that k8s-netperf's documents also have keep its names (`throughput` in Mb/s, `latency` in µs,
-`messageSize`, `udpLossPercent`, …), so that its dashboards show them. `factors` and `figures`
-contain all factors and figures under netlimits' own names.
+Fields that documents of k8s-netperf also have use the names of k8s-netperf: `throughput` in Mb/s,
+`latency` in µs, `messageSize`, `udpLossPercent` and others. So the dashboards of k8s-netperf show
+them. The fields `factors` and `figures` contain all factors and metrics under their names in
+netlimits.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _LABELS: Mapping[str, tuple[str, ...]] = {
     "parallelism": ("streams", "parallel", "count"),
     "messageSize": ("send_size", "request_size"),
 }
-"""Field -> factors it may come from; the first that a run has is taken."""
+"""Field -> factors. The field has the value of the first of these factors that the run has."""
 
 _FIGURES: Mapping[str, tuple[str, ...]] = {
     "tcpRetransmits": ("local_transport_retrans", "local_tcp_retrans_segs"),
@@ -30,7 +31,7 @@ _FIGURES: Mapping[str, tuple[str, ...]] = {
     "latency": ("latency_p99_us",),
     "duration": ("elapsed_s",),
 }
-"""Field -> columns it may come from; the first that a run has is taken."""
+"""Field -> columns. The field has the value of the first of these columns that the run has."""
 
 _KEYWORD = {"type": "keyword", "ignore_above": 1024}
 _FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -39,11 +40,14 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     "date": ("timestamp",),
     "text": ("reason",),
 }
-"""Type -> fields; other fields are keywords."""
+"""Type -> fields of this type; other fields with text are keywords."""
 
 
 def opensearch(runs: Runs) -> Iterator[str]:
-    """Yield the action and the document of each run, with a stable id if it is of a campaign."""
+    """Yield two lines for each run: the action and the document.
+
+    Runs of a campaign have a fixed id, so that a second import does not duplicate them.
+    """
     for run in runs.runs():
         identity, before = runs.campaigns.get(run.labels.get("campaign", ""), ("", 0))
         number = run.identity["run"] - before
@@ -106,7 +110,10 @@ def _document(runs: Runs, run: ExportedRun) -> dict[str, Any]:
 
 
 def _profile(run: ExportedRun) -> str:
-    """Return the workload by the name of netperf's test; "" if the protocol is unknown."""
+    """Return the workload as the name of a netperf test, such as TCP_RR.
+
+    Return "" if the protocol is unknown.
+    """
     protocol = run.labels.get("protocol", run.labels.get("transport", "")).upper()
     if protocol not in ("TCP", "UDP"):
         return ""

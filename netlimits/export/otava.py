@@ -1,8 +1,8 @@
-"""Apache Otava: a CSV file with a row for each campaign, and the configuration that reads it.
+"""Apache Otava: a CSV file with a row for each campaign, and a configuration file for Otava.
 
-A column holds the mean of a metric of the default table over the ok runs of a configuration. Otava
-finds change points in the columns over time. Configurations that a campaign lacks are left out,
-since Otava reads no missing value.
+A column contains the means of a metric for the ok runs of a configuration. Only metrics of the
+default table have columns. Otava finds change points in each column. Otava cannot read missing
+values, so a configuration is left out if a campaign has no ok run of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _Key = tuple[tuple[str, str], ...]
 
 
 def otava(runs: Runs) -> Iterator[str]:
-    """Yield the column names and a line for each campaign, in order of time."""
+    """Yield the line of column names, then a line for each campaign in order of time.
+
+    Raises DataError if a start time is unknown, or if no configuration is in all campaigns.
+    """
     campaigns = _campaigns(runs)
     columns = _columns(runs, campaigns)
     yield _line(["time", CAMPAIGN, *columns])
@@ -35,7 +38,10 @@ def otava(runs: Runs) -> Iterator[str]:
 
 
 def otava_config(runs: Runs, file: str) -> Iterator[str]:
-    """Yield the lines of otava.yaml: a test for each configuration, with all its metrics."""
+    """Yield the lines of Otava's configuration file, with a test for each configuration.
+
+    `file` is the path of the CSV file.
+    """
     metrics = {metric.column: metric for metric in runs.metrics}
     tests: dict[_Key, dict[str, str]] = {}
     for name, (key, column) in _columns(runs, _campaigns(runs)).items():
@@ -52,9 +58,9 @@ def otava_config(runs: Runs, file: str) -> Iterator[str]:
 
 
 def _campaigns(runs: Runs) -> dict[str, tuple[float, dict[_Key, list[ExportedRun]]]]:
-    """Return campaign -> time of its first run, and its ok runs by configuration.
+    """Return campaign -> (start time of its first run, its ok runs by configuration).
 
-    Campaigns are in order of time.
+    Campaigns are in order of time. Raises DataError if the start time of a run is unknown.
     """
     campaigns: dict[str, tuple[float, dict[_Key, list[ExportedRun]]]] = {}
     for run in runs.runs():
@@ -72,7 +78,11 @@ def _campaigns(runs: Runs) -> dict[str, tuple[float, dict[_Key, list[ExportedRun
 def _columns(
     runs: Runs, campaigns: Mapping[str, tuple[float, dict[_Key, list[ExportedRun]]]]
 ) -> dict[str, tuple[_Key, str]]:
-    """Return column of the CSV file -> configuration and metric, if all campaigns have both."""
+    """Return column of the CSV file -> (configuration, column of the metric).
+
+    Only configurations and metrics that all campaigns have are included. Raises DataError if there
+    are none.
+    """
     every = [configurations for _, configurations in campaigns.values()]
     shared = [key for key in every[0] if all(key in other for other in every)] if every else []
     columns = {}

@@ -1,4 +1,4 @@
-"""The file format of speedscope (https://www.speedscope.app): a profile for each profiled end."""
+"""The file format of the profile viewer speedscope (https://www.speedscope.app)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def speedscope(runs: Runs) -> Iterator[str]:
-    """Yield a JSON object: the list of functions, and each end's stacks as indices into it."""
+    """Yield a JSON object with a profile for each profiled end and configuration.
+
+    A stack is a list of indices into the list of functions.
+    """
     numbers: dict[str, int] = {}
     profiles = []
     for title, stacks in runs.stacks.items():

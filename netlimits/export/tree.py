@@ -1,4 +1,4 @@
-"""JSON: the metrics with their units, and each run with its factors and figures."""
+"""JSON: the metrics with their units, and the runs with their factors and figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def tree(runs: Runs) -> Iterator[str]:
-    """Yield a JSON object with a line for each metric and each run."""
+    """Yield the text of a JSON object, with one line for each metric and one for each run."""
     metrics = {
         m.column: {"name": m.name, "title": m.title, "unit": m.unit, "better": m.better}
         for m in runs.metrics

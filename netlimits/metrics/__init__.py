@@ -1,10 +1,13 @@
-"""The metrics, with the only definition of their columns, titles, units and better directions.
+"""The metrics: the only definition of their columns, titles, units and better directions.
 
-A metric has a short name, for `report:` and the command line, and a column, which ends in its unit.
-Service demand is µs of CPU time of the whole machine per KiB (1024 bytes) or per transaction, both
-over one window (evidence.cpu). "Local" is the client's end, "remote" the server's. A tool's own
-figure has the tool's name in front: `netperf_local_sd_…`. netperf's selectors are accepted wherever
-a metric is named.
+Experiments and commands use the short name of a metric. Frames and CSV files use its column, whose
+name usually ends in the unit. "Local" is the client's end, and "remote" is the server's end.
+
+Service demand is the CPU time of the whole machine in µs per KiB (1024 bytes) or per transaction.
+CPU time and data are from the same period (evidence.cpu).
+
+A value that a tool itself reports has the tool's name as a prefix: `netperf_local_sd_…`. The names
+of netperf's output selectors are also accepted as names of metrics.
 """
 
 from __future__ import annotations
@@ -45,13 +48,13 @@ __all__ = [
 ]
 
 OTHER_CPU_NOTED = 10.0
-"""Percent of one CPU above which the load of other programs on a host gets a note."""
+"""Load of other programs on a host, in percent of one CPU, above which a table has a note."""
 
 COVERED_NOTED = 90.0
-"""Percent of a run's time below which a throughput measured over part of it gets a note."""
+"""Share of a run that its throughput covers, in percent, below which a table has a note."""
 
 HEADLINES = ("throughput", "transaction_rate")
-"""The metrics that are a run's main result."""
+"""The metrics that are the main result of a run."""
 
 IDENTITY: Mapping[str, str] = {
     "run": "The run's number in the plan, from 1.",
@@ -67,36 +70,38 @@ IDENTITY: Mapping[str, str] = {
     "limited_by": "The limit of the configuration (`netlimits.limited_by`), if joined.",
     "file": "The file that the run was imported from; only imported runs have it.",
 }
-"""The columns of a frame that describe the run itself, with what each holds."""
+"""Column that identifies or describes a run -> its meaning."""
 
 PROFILED = "profiled"
-"""The column of runs that record a profile; only campaigns with `profile:` have it."""
+"""Column that marks runs which record a profile; only campaigns with `profile:` have it."""
 
 PROFILE_COLUMN = re.compile(r"(local|remote)_profile_([a-z_]+)")
-"""The columns of a profiled run, such as `local_profile_copy_pct`."""
+"""Pattern of the columns with a profile's shares, such as `local_profile_copy_pct`."""
 
 _TOOL = re.compile(r"([a-z][a-z0-9]*_)(?=(?:local|remote)_)", re.IGNORECASE)
-"""A tool's name in front of a metric of an end."""
+"""Pattern of a tool's name as a prefix of a metric: `netperf_` in `netperf_local_sd`."""
 
 _OF_REASON = re.compile(r"(local|remote)_dropped_([a-z0-9_]{2,60})(?<!_where)")
-"""Packets that a kernel dropped for one reason (evidence.drops)."""
+"""Pattern of metrics for packets that the kernel dropped for one reason (evidence.drops)."""
 
 _COLUMNS = {quantity.column: quantity for quantity in METRICS}
 _SELECTED = {selectors.column(s): s for s in selectors.SELECTORS if not selectors.is_text(s)}
-"""Column -> netperf's selector for it."""
+"""Column -> netperf's selector, for selectors with numbers."""
 
 
 def metric(name: str) -> Metric:
-    """Return the metric of a short name, a column or a netperf selector.
+    """Return the metric with a short name, a column or a netperf selector.
 
     Args:
-        name: For example "throughput", "throughput_mbps", "netperf_local_sd" or "RT_LATENCY".
+        name: Name such as "throughput", "throughput_mbps", "netperf_local_sd" or "RT_LATENCY".
 
     Returns:
-        The metric. For a tool's own figure its name, column and title carry the tool's name.
+        The metric. For a value that a tool itself reports, the metric's name, column and title
+        contain the tool's name.
 
     Raises:
-        InputError: No metric has this name; the message suggests metrics of similar meaning.
+        InputError: No metric has this name, or the value of the selector is a text. The message
+            for an unknown name suggests metrics of similar meaning.
 
     Example:
         >>> metric("throughput").label
@@ -112,7 +117,7 @@ def metric(name: str) -> Metric:
             return _by_tool(prefix, quantity)
     if name in _SELECTED and not _of_column(name):
         return _selected(_SELECTED[name], name)
-    word = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # selectors are netperf's own names
+    word = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # the prefix is redundant
     selector = word.upper()
     ours = word != bare and word.lower() in names()
     if selector in selectors.SELECTORS and word in (selector, selector.lower()) and not ours:
@@ -132,7 +137,10 @@ def metric(name: str) -> Metric:
 
 
 def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
-    """Return column -> metric for the columns that hold a tool's own figure, grouped by tool."""
+    """Return column -> metric for the columns with values that a tool itself reports.
+
+    The metrics are those of METRICS, without the tool's prefix. Columns are grouped by tool.
+    """
     by_tool: dict[str, list[str]] = {}
     for name in map(str, columns):
         if (prefix := _prefix(name)) and name.removeprefix(prefix) in _COLUMNS:
@@ -146,13 +154,13 @@ def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
 
 
 def _prefix(name: str) -> str:
-    """Return the tool's name with its underscore, "" for a metric without one."""
+    """Return the prefix of a metric with a tool's name, such as `netperf_`; "" if it has none."""
     match = None if name in _COLUMNS else _TOOL.match(name)
     return match[1] if match else ""
 
 
 def _of_column(column: str) -> Metric | None:
-    """Return the metric of a column, with or without a tool's name."""
+    """Return the metric of a column with or without a tool's prefix; None if there is none."""
     prefix = _prefix(column)
     quantity = _COLUMNS.get(column.removeprefix(prefix))
     return quantity and _by_tool(prefix, quantity)
@@ -170,7 +178,7 @@ def _by_tool(prefix: str, quantity: Metric) -> Metric:
 
 
 def _selected(selector: str, column: str) -> Metric:
-    """Return a metric for a selector that METRICS does not have."""
+    """Return a metric for a selector whose column is not in METRICS."""
     unit = SUFFIX_UNITS.get(column.rpartition("_")[2], "")
     words = selector.replace("_", " ").lower()
     return Metric(selector.lower(), column, f"netperf's {words}", unit)

@@ -10,13 +10,19 @@ from typing import Literal
 
 Better = Literal["higher", "lower", ""]
 Direction = Literal["send", "recv", "both", "rr", ""]
-"""Direction of the data: from the client, to it, both, transactions; "" where runs differ."""
+"""Direction of the data, as seen from the client.
+
+"rr" stands for transactions, and "" for runs that differ in direction.
+"""
 
 _ENDS: Mapping[str, Mapping[str, str]] = {
     "recv": {"sender": "receiver", "receiver": "sender", "send": "receive", "receive": "send"},
     "both": {"sender": "client", "receiver": "server", "send": "client", "receive": "server"},
 }
-"""Direction -> replacements for the words of a title; other directions use those of "both"."""
+"""Direction -> (word in a title for the direction "send" -> its replacement).
+
+"rr" and "" use the replacements for "both".
+"""
 
 
 SUFFIX_UNITS = {
@@ -32,21 +38,21 @@ SUFFIX_UNITS = {
     "pct": "%",
     "bytes": "bytes",
 }
-"""Unit suffix of a column -> the unit as tables print it."""
+"""Suffix of a column -> unit as tables print it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A quantity that runs measure.
+    """A quantity that is measured in runs.
 
     Attributes:
         name: Short name in experiments and on the command line, such as "throughput".
-        column: Column of frames and CSV files, with the unit: "throughput_mbps". By default the
-            name with a suffix for the unit.
-        title: Title for tables and charts, for data that the client sends. By default the name in
-            words.
-        unit: Unit as printed, "" for counts.
-        better: The better direction, "" if neither is.
+        column: Column of frames and CSV files, such as "throughput_mbps". By default it is the name
+            with a suffix for the unit.
+        title: Title in tables and charts, for data that the client sends. By default it is the name
+            with spaces for underscores.
+        unit: Unit as printed, such as "Mbit/s"; "" for counts.
+        better: "higher" or "lower" if such values are better; "" if neither is better.
 
     Example:
         >>> Metric("page_load", unit="ms", better="lower").label
@@ -60,7 +66,7 @@ class Metric:
     better: Better = ""
 
     def __post_init__(self) -> None:
-        """Fill in the column and the title."""
+        """Set the defaults of the column and the title."""
         suffix = next((end for end, unit in SUFFIX_UNITS.items() if unit == self.unit), "")
         if not self.column:
             object.__setattr__(self, "column", f"{self.name}_{suffix}" if suffix else self.name)
@@ -70,16 +76,22 @@ class Metric:
 
     @property
     def label(self) -> str:
-        """The axis label: title and unit, such as "Throughput (Mbit/s)"."""
+        """The title with the unit in brackets, such as "Throughput (Mbit/s)"."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def extreme(self, end: str) -> str:
-        """Return the column of a minimum ("min") or maximum over streams: `throughput_min_mbps`."""
+        """Return the column of the streams' extreme value, such as `throughput_min_mbps`.
+
+        `end` is "min" or "max".
+        """
         unit = self.column.removeprefix(self.name)
         return f"{self.name}_{end}{unit}" if unit != self.column else f"{self.column}_{end}"
 
     def towards(self, direction: Direction) -> Metric:
-        """Return the metric with a title that fits a direction of the data."""
+        """Return the metric with a title that fits the direction of the data.
+
+        If the client receives, "sender" in the title becomes "receiver", for example.
+        """
         if direction == "send" or not _OF_AN_END.match(self.name):
             return self
         words = _ENDS.get(direction, _ENDS["both"])
@@ -92,31 +104,34 @@ class Metric:
 
     @property
     def direction(self) -> str:
-        """The note "Higher is better" or "Lower is better", or ""."""
+        """The note "Higher is better" or "Lower is better"; "" if neither is better."""
         return f"{self.better.capitalize()} is better" if self.better else ""
 
 
 _OF_AN_END = re.compile(r"(\w+_)?(local|remote)_(?!send_|recv_)")
-"""Names of metrics of one end, except those whose name contains the direction."""
+"""Pattern of names of metrics of one end.
+
+Names that contain the direction are excluded: their titles are right for all directions.
+"""
 _ROLE_WORDS = re.compile(
     r"\b(sender|receiver|send|receive)\b(?! (buffer|window|drops))", re.IGNORECASE
 )
 
 
 def _metric(name: str, suffix: str, title: str, unit: str = "", better: Better = "") -> Metric:
-    """Return a metric whose column is the name with a suffix for the unit."""
+    """Return a metric whose column is the name and `suffix`."""
     return Metric(name, f"{name}_{suffix}" if suffix else name, title, unit, better)
 
 
 _OF_BOTH_ENDS: tuple[Metric, ...] = (
-    # where the CPU time went (evidence.cpu)
+    # use of CPU time (evidence.cpu)
     _metric("cpu_peak_cpu", "", "Busiest CPU's number"),
     _metric("cpu_peak_softirq", "pct", "Most softirq of any CPU", "%", "lower"),
     _metric("softirq", "pct", "CPU time in softirq", "%", "lower"),
     _metric("irq", "pct", "CPU time in interrupts", "%", "lower"),
     _metric("steal", "pct", "CPU time stolen by the host", "%", "lower"),
     _metric("other_cpu", "pct", "CPU time of other programs", "% of one CPU", "lower"),
-    # what the kernel counted (evidence.counted.counters)
+    # counters of the kernel (evidence.counted.counters)
     _metric("tcp_in_segs", "", "TCP segments in, after GRO"),
     _metric("tcp_out_segs", "", "TCP segments out"),
     _metric("tcp_retrans_segs", "", "TCP segments retransmitted", "", "lower"),
@@ -144,7 +159,7 @@ _OF_BOTH_ENDS: tuple[Metric, ...] = (
     _metric("tx_dropped", "", "Interface transmit drops", "packets", "lower"),
     _metric("rx_errors", "", "Interface receive errors", "packets", "lower"),
     _metric("rx_missed", "", "Interface packets missed", "packets", "lower"),
-    # the local queue (evidence.counted.queues) and the ring (evidence.counted.nic)
+    # counters of the qdisc (evidence.counted.queues) and the NIC (evidence.counted.nic)
     _metric("qdisc_drops", "", "Qdisc drops", "packets", "lower"),
     _metric("qdisc_overlimits", "", "Qdisc overlimits", "times"),
     _metric("qdisc_rate", "mbps", "Rate of the qdisc", "Mbit/s"),
@@ -152,9 +167,9 @@ _OF_BOTH_ENDS: tuple[Metric, ...] = (
     _metric("qdisc_requeues", "", "Qdisc requeues", "times", "lower"),
     _metric("ingress_drops", "", "Drops by policers on the way in", "packets", "lower"),
     _metric("nic_rx_drops", "", "NIC receive drops, at least", "packets", "lower"),
-    # drops of the kernel (evidence.drops); those by reason are `local_dropped_REASON`
+    # drops in the kernel (evidence.drops); `local_dropped_REASON` counts those for one reason
     _metric("dropped", "", "Packets dropped by the kernel", "packets", "lower"),
-    # the samples during a run (evidence.sample)
+    # samples of connections and processes during a run (evidence.sample)
     _metric("processes", "", "Tool's processes"),
     _metric("threads", "", "Tool's threads"),
     _metric("connections", "", "Data connections"),
@@ -169,7 +184,7 @@ _OF_BOTH_ENDS: tuple[Metric, ...] = (
     _metric("sndbuf_limited", "pct", "Busy time limited by the send buffer", "%"),
     _metric("app_limited", "pct", "Connections limited by the program", "%"),
     _metric("sampled_segments_per_ack", "", "Segments per ACK, sampled"),
-    # by netperf's own formula, which takes ticks (evidence.cpu)
+    # CPU time by clock ticks, which netperf's formula uses (evidence.cpu)
     _metric("cpu_ticks", "pct", "CPU utilization by ticks", "%", "lower"),
     _metric("instrument_cpu", "pct", "Sampler's CPU utilization", "%", "lower"),
     _metric("lost_ticks", "pct", "CPU time missed by ticks", "%", "lower"),
@@ -177,7 +192,7 @@ _OF_BOTH_ENDS: tuple[Metric, ...] = (
     Metric(
         "sd_ticks_tran", "sd_ticks_us_per_tran", "Service demand by ticks", "µs CPU/Tran", "lower"
     ),
-    # other counters of the kernel and the NIC (evidence.counted)
+    # more counters of the kernel and the NIC (evidence.counted)
     _metric("tcp_orig_data_segs", "", "TCP segments sent for the first time"),
     _metric("tcp_loss_probes", "", "TCP tail loss probes", "", "lower"),
     _metric("tcp_spurious_rtos", "", "Spurious TCP timeouts", "", "lower"),
@@ -221,7 +236,7 @@ _OF_BOTH_ENDS: tuple[Metric, ...] = (
     _metric("class_overlimits", "", "Overlimits of shaper's classes", "times"),
     _metric("class_borrowed", "", "Packets on borrowed tokens of a class", "packets"),
     _metric("cpu_peak_softirq_cpu", "", "CPU with most softirq"),
-    # other figures of connections (evidence.sample)
+    # more samples of connections (evidence.sample)
     _metric("retrans_segs", "", "Segments retransmitted, sampled", "segments", "lower"),
     _metric("reordering_seen", "", "Reordering events, sampled", "times", "lower"),
     _metric("snd_wnd", "bytes", "Peer's window", "bytes"),
@@ -236,7 +251,7 @@ _OF_BOTH_ENDS: tuple[Metric, ...] = (
     _metric("rcv_space", "bytes", "Receive buffer's tuning", "bytes"),
     _metric("rcv_ssthresh", "bytes", "Largest window to offer", "bytes"),
     _metric("socket_drops", "", "Dropped by sockets", "packets", "lower"),
-    # sampled figures of the host (evidence.sample.resources)
+    # samples of the host's resources (evidence.sample.resources)
     _metric("thread_cpu", "pct", "Tool's busiest thread", "% of one CPU"),
     _metric("cpu_wait", "pct", "Time a thread waited for a CPU", "%", "lower"),
     _metric("throttled_times", "", "Throttled by a CPU quota", "times", "lower"),
@@ -249,7 +264,7 @@ _OF_BOTH_ENDS: tuple[Metric, ...] = (
 
 
 def _both(metric: Metric) -> Iterator[Metric]:
-    """Yield the metric of the local and of the remote end."""
+    """Yield the metric for the local end, then for the remote end."""
     for end, party in (("local", "sender"), ("remote", "receiver")):
         name, column = f"{end}_{metric.name}", f"{end}_{metric.column}"
         yield replace(metric, name=name, column=column, title=f"{metric.title}, {party}")

@@ -1,4 +1,4 @@
-"""Suggest metrics for an unknown name: by synonyms of its words, else by spelling."""
+"""Suggest metrics for an unknown name, by the meaning of its words or else by its spelling."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MEANING: Mapping[str, str] = {
     **dict.fromkeys(("segs", "segment"), "segments"),
     **dict.fromkeys(("time", "duration", "seconds"), "elapsed"),
 }
-"""Synonym -> the word that metrics use."""
+"""Synonym -> word in the names of metrics."""
 
 _EMPTY_WORDS = frozenset(
     ("rate", "the", "of", "per", "in", "us", "pct", "percent", "number", "count")
@@ -47,7 +47,7 @@ MOST_HINTS = 8
 
 
 def alternatives(name: str) -> list[str]:
-    """Return the metrics that an unknown name may mean, best first."""
+    """Return names of metrics that an unknown name may mean, in the order of METRICS."""
     own_words = _words(name)
     scores: dict[str, float] = {}
     for metric in METRICS:
@@ -66,7 +66,7 @@ def alternatives(name: str) -> list[str]:
 
 
 def _words(name: str) -> frozenset[str]:
-    """Return a name's words as metrics use them, without words of little meaning."""
+    """Return the words of a name, with synonyms replaced, and without words of little meaning."""
     words = re.findall(r"[a-z]+[0-9]*|[0-9]+", name.lower())
     meanings = frozenset(_MEANING.get(word, word) for word in words)
     return meanings - _EMPTY_WORDS or meanings

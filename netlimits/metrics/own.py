@@ -1,4 +1,4 @@
-"""Metrics that a user declares in addition to METRICS, for the life of the process."""
+"""Metrics that a user declares in addition to METRICS. They exist until the process ends."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from netlimits.errors import InputError
 from netlimits.metrics.catalogue import METRICS, Metric
 
 _declared: dict[str, Metric] = {}
-"""Name -> metric. `declare` replaces an entry in one step, so threads need no lock."""
+"""Name -> metric. `declare` sets an entry in one atomic step, so threads need no lock."""
 
 
 def declare(quantity: Metric) -> Metric:
-    """Add a metric to the user's own, or replace the one of this name.
+    """Add a metric to the user's own metrics, or replace the user's metric with the same name.
 
     Args:
-        quantity: The metric. One that is in METRICS is returned as it is.
+        quantity: Metric to add. Nothing is added if it is in METRICS.
+
+    Returns:
+        `quantity`.
 
     Raises:
-        InputError: A field is invalid, or another metric has this name or column.
+        InputError: A field is invalid, a metric in METRICS has this name or column, or another of
+            the user's metrics has this column.
     """
     if quantity in METRICS:
         return quantity
@@ -51,11 +55,11 @@ def declare(quantity: Metric) -> Metric:
 
 
 def declared(name: str) -> Metric | None:
-    """Return the user's metric of a short name or column, None if there is none."""
+    """Return the user's metric with a short name or column, None if there is none."""
     named = _declared.get(name)
     return named or next((m for m in _declared.values() if m.column == name), None)
 
 
 def known() -> tuple[Metric, ...]:
-    """Return METRICS and the user's own metrics."""
+    """Return METRICS, followed by the user's own metrics."""
     return (*METRICS, *_declared.values())

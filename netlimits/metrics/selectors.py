@@ -1,7 +1,8 @@
-"""The columns of netperf's output selectors, which `select:` in an experiment names.
+"""The columns of netperf's output selectors, which `select:` in an experiment lists.
 
-An experiment is checked against the installed build (`netperf -t omni -- -k '?'`). CPU and service
-demand are prefixed with `netperf_`: ours are computed from /proc/stat for every tool.
+The check before a campaign asks the installed netperf for its selectors (`netperf -t omni -- -k
+'?'`). Columns of netperf's CPU utilization and service demand have the prefix `netperf_`. The
+columns without a prefix contain the values that netlimits computes from /proc/stat.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ STDDEV_LATENCY LOCAL_SOCKET_PRIO REMOTE_SOCKET_PRIO LOCAL_SOCKET_TOS REMOTE_SOCK
 LOCAL_CONG_CONTROL REMOTE_CONG_CONTROL LOCAL_FILL_FILE REMOTE_FILL_FILE COMMAND_LINE
 """
 SELECTORS = frozenset(_LISTED.split())
-"""The selectors of netperf 2.7.0 and of upstream, to recognize misspelt names."""
+"""The selectors of netperf 2.7.0 and of the current sources, to detect misspelt names."""
 
 _COLUMNS = {
     "TRANSACTION_RATE": "transaction_rate_tps",
@@ -68,7 +69,7 @@ _PATTERNS = (
     (r"(LOCAL|REMOTE)_(SEND|RECV)_(SIZE|OFFSET|ALIGN)", r"\g<0>_bytes"),
     (r"(REQUEST|RESPONSE)_SIZE", r"\g<0>_bytes"),
 )
-"""Patterns of selectors -> column, which is lower-cased after the replacement."""
+"""(pattern of selectors, replacement). The lower-cased result is the column."""
 
 _TEXT = re.compile(
     r"SOCKET_TYPE|PROTOCOL|DIRECTION|.*_UNITS|.*_METHOD|.*_MODEL|.*_ADDR|.*_(SYS)?NAME|.*_RELEASE"
@@ -76,13 +77,13 @@ _TEXT = re.compile(
     r"|.*_SLOT|.*_SECURITY_.*|RESULT_BRAND|UUID|.*_CONG_CONTROL|.*_FILL_FILE|COMMAND_LINE"
     r"|.*_PORT|.*_FAMILY|.*_TOS"
 )
-"""Selectors whose values are words or identifiers."""
+"""Pattern of selectors whose values are words or identifiers."""
 
 
 def column(selector: str) -> str:
     """Return the column of a selector.
 
-    THROUGHPUT, LOCAL_SD and REMOTE_SD have no unit here: their units depend on the test.
+    The columns of THROUGHPUT, LOCAL_SD and REMOTE_SD contain no unit, as it depends on the test.
     """
     if selector in _COLUMNS:
         return _COLUMNS[selector]
@@ -94,5 +95,5 @@ def column(selector: str) -> str:
 
 @lru_cache(maxsize=1024)
 def is_text(selector: str) -> bool:
-    """Return True if a selector's values are words or identifiers instead of quantities."""
+    """Return True if the values of a selector are words or identifiers, not quantities."""
     return _TEXT.fullmatch(selector) is not None

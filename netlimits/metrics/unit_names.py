@@ -1,4 +1,4 @@
-"""Units as people write them, and the factors between them."""
+"""Parse units as people write them, and convert between units."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from netlimits.errors import InputError
 
 Unit = tuple[str, float]
-"""A unit's dimension, and its size in the base unit of that dimension."""
+"""(dimension, size in the base unit of this dimension)."""
 
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
@@ -29,7 +29,11 @@ _WORDS: Mapping[str, Unit] = {
 
 
 def factor(written: str, into: str) -> float:
-    """Return the factor that converts a figure from one unit to another. Raises InputError."""
+    """Return the factor that converts a value from the unit `written` to the unit `into`.
+
+    Raises:
+        InputError: `written` is no known unit, or the units have different dimensions.
+    """
     if written == into:
         return 1.0
     own, other = known(written), known(into)
@@ -41,7 +45,7 @@ def factor(written: str, into: str) -> float:
 
 
 def known(written: str) -> Unit | None:
-    """Return the dimension and the size of a unit, None if it is unknown."""
+    """Return the dimension and size of a unit, None if the unit is unknown."""
     if written in _WORDS:
         return _WORDS[written]
     match = _PREFIXED.fullmatch(written)
@@ -59,9 +63,12 @@ def known(written: str) -> Unit | None:
 
 
 def in_name(name: str, into: str) -> str:
-    """Return the unit in a column's name, "" if none has the dimension of `into`.
+    """Return the unit in the name of a column that has the same dimension as `into`.
 
-    Raises InputError if the name contains several.
+    Return "" if there is none.
+
+    Raises:
+        InputError: The name contains several such units.
     """
     target = known(into)
     if target is None:

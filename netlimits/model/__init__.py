@@ -1,8 +1,9 @@
-"""Frozen values that all other packages share.
+"""Immutable data types that all other packages share.
 
-A YAML file is parsed into an `Experiment`, whose plan consists of `Run`s. A hosts file binds each
-role to a `Machine`. A host executes a `Command` and returns a `Completed`, from which a tool parses
-a `Measurement`. The archive keeps one `Record` for each attempt at a run.
+An experiment file is parsed into an `Experiment`. Its plan consists of objects of the class `Run`.
+A hosts file assigns a `Machine` to each role. A host executes a `Command` and returns a
+`Completed`. A tool parses its output into a `Measurement`. The archive stores a `Record` for each
+attempt at a run.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ Status = Literal["ok", "failed", "timeout", "invalid", "interrupted"]
 STATUSES: tuple[Status, ...] = ("ok", "failed", "timeout", "invalid", "interrupted")
 
 TABLE_FORMATS = ("text", "csv", "markdown", "html", "json")
-"""Output formats of tables, here because commands list them without importing pandas."""
+"""Output formats of tables. They are defined here so that commands need not import pandas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine that one role is bound to.
+    """The machine that is assigned to a role.
 
-    `ssh` is a name that OpenSSH's configuration resolves; None means this machine (`local: true`).
-    `interface` is the data interface and `address` its data address; `others` are further
-    addresses of the interface, for configurations that choose another `family`. In a mesh, machines
-    of one `group`, such as a rack, never take part in different measurements at once.
-    `ssh_config` is the configuration file that resolves `ssh`; None means the user's own.
+    `ssh` is the name of the host for OpenSSH; None means the local machine (`local: true`).
+    `ssh_config` is the configuration file for OpenSSH; None means the user's own file.
+    `interface` is the data interface, and `address` is its data address. `others` are more
+    addresses of this interface, for configurations that set another `family`. `group` is for a
+    mesh: two measurements that run at the same time never share a group, such as a rack.
     """
 
     role: str
@@ -51,7 +52,11 @@ class Machine:
     group: str = ""
 
     def over(self, family: Family | None) -> Machine:
-        """Return the machine with its first address of a family as `address` (None without one)."""
+        """Return the machine with its first address of this family as `address`.
+
+        `address` is None if there is no such address. The machine is returned unchanged if `family`
+        is None.
+        """
         if family is None:
             return self
         colon = family == "ipv6"
@@ -61,15 +66,16 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """An argument vector for a host: never a shell string, so that no value can be executed.
+    """A command for a host.
 
-    `sudo` requests root if the login is not root. `deadline` is in seconds; after it the host kills
-    the command's process group. `stdin` is written to the command and then closed.
-    `within` is the beginning of a command line that runs this one: it gets the complete command,
-    including sudo, as its last arguments, and may refuse to run it.
-    `perl` is a Perl equivalent that a host with a running Perl (hosts.perl) executes without a new
-    process. It replaces the script of a `sh -c SCRIPT NAME ARGUMENT…`, and otherwise the program.
-    `by_hand` are the commands that a person would type in place of a script.
+    `argv` is an argument vector. It is never a shell string, so that no value can be executed.
+    `sudo` requests root if the login is not root. After `deadline` seconds the host kills the
+    command's process group. `stdin` is the text for the command's standard input.
+    `within` is the start of another command line, which runs this command. This command, with sudo,
+    is appended as arguments. The other command may refuse to run this command.
+    `perl` is equivalent Perl code. A host with a running Perl (hosts.perl) executes it without a
+    new process. It replaces the script of `sh -c SCRIPT NAME ARGUMENT…`, or else the program.
+    `by_hand` are the commands that a person would type instead of a script.
     """
 
     argv: tuple[str, ...]
@@ -83,9 +89,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The result of a command. `status` is its exit status (128 + n if signal n ended it).
+    """The result of a command.
 
-    `timed_out` is true if our deadline ended it. `truncated` is true if it printed more than
+    `status` is the exit status, or 128 + n if signal n ended the command. `timed_out` is true if
+    the command was killed at its deadline. `truncated` is true if the command printed more than
     hosts.base.OUTPUT_LIMIT; the rest was discarded.
     """
 
@@ -100,17 +107,20 @@ class Completed:
 
     @property
     def complaint(self) -> str:
-        """The command's error output, else its output, on one line, cut to COMPLAINT_LIMIT."""
+        """The error output, or else the standard output, on one line.
+
+        The text is cut after COMPLAINT_LIMIT characters.
+        """
         return " ".join((self.stderr.strip() or self.stdout).split())[:COMPLAINT_LIMIT]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A row of the plan: the `number`-th run (from 1), in `block` (from 1).
+    """A run of the plan.
 
-    `config` identifies its configuration: a hash of `values` that ignores their order. `profiled`
-    is true for a run that records a profile and counts for nothing else. It is None if the
-    experiment records no profiles.
+    `number` and `block` count from 1. `config` identifies the configuration: it is a hash of
+    `values` that does not depend on their order. `profiled` is true if the run records a profile;
+    its other results are not used. `profiled` is None if the experiment records no profiles.
     """
 
     number: int
@@ -122,7 +132,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """The data address and port where a tool's server listens."""
+    """The data address and the port on which the server of a tool listens."""
 
     address: str
     port: int
@@ -130,8 +140,9 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A constant bit rate: `rate` of user data and `frame_rate` of its Ethernet frames, in bit/s.
+    """A constant bit rate.
 
+    `rate` is the bit rate of user data, and `frame_rate` that of the Ethernet frames, in bit/s.
     A run whose rate differs from `rate` by more than `tolerance_pct` is invalid.
     """
 
@@ -142,7 +153,10 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A packet trace of the data link, taken on `roles` during each run, at most `packets` long."""
+    """Packet traces of the data interfaces of `roles` during each run.
+
+    A trace has at most `packets` packets, with up to `snap_bytes` bytes of each packet.
+    """
 
     roles: tuple[str, ...]
     packets: int
@@ -151,7 +165,10 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Profiling:
-    """CPU profiles on `roles` in `runs` extra runs of each configuration; `frequency` in Hz."""
+    """CPU profiles of `roles` in `runs` extra runs of each configuration.
+
+    `frequency` is the sampling frequency in Hz.
+    """
 
     roles: tuple[str, ...]
     frequency: int = 999
@@ -160,10 +177,11 @@ class Profiling:
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """Background bulk streams during a test of transactions: `streams` in each direction.
+    """Background bulk streams during a test of transactions.
 
-    They start `lead` seconds before the test and are meant to end `tail` seconds after it. The
-    streams of a direction take the classes of `dscp` in turn.
+    There are `streams` streams in each direction of `direction`. They start `lead` seconds before
+    the test. They should end `tail` seconds after it. The DSCP values in `dscp` are assigned to the
+    streams of a direction in turn.
     """
 
     streams: int
@@ -175,10 +193,10 @@ class Bulk:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The options of a configuration that apply to every tool.
+    """The options of a configuration that exist for all tools.
 
-    `streams` is the number of clients for each server. Without a `family`, the data uses the IP
-    version of the hosts' data addresses. `search` is set if the run is a trial of a search.
+    `streams` is the number of clients for each server. If `family` is None, the data addresses of
+    the hosts determine the IP version. `search` is set if the run is a trial of a search.
     """
 
     streams: int = 1
@@ -191,15 +209,16 @@ class Around:
 
     @property
     def extra_seconds(self) -> int:
-        """Seconds by which a run is longer than its tool's measurement."""
+        """Seconds that a run takes in addition to the measurement of its tool."""
         return self.bulk.lead + self.bulk.tail if self.bulk else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A resolved configuration: its settings, its tool and the tool's options.
+    """A configuration in which all `${…}` are replaced by their values.
 
-    No value contains `${…}` any more. `settings` holds only those that this configuration applies.
+    `options` are the options of the tool. `settings` contains only the settings whose condition is
+    true for this configuration.
     """
 
     tool: str
@@ -210,9 +229,10 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """User data in one direction: bytes that `sender` ("local" or "remote") sent, and that arrived.
+    """User data in one direction, in bytes.
 
-    `packets` is a lower bound of the packets that carried it, 0 if unknown.
+    `sender` is "local" or "remote". It sent `sent` bytes, and `arrived` bytes arrived at the other
+    end. `packets` is a lower bound of the number of packets, 0 if unknown.
     """
 
     sender: str
@@ -225,8 +245,9 @@ class Flow:
 class Work:
     """All data of a client from its start to its end, including warm-up and repetitions.
 
-    `units` is the divisor of service demand: transactions, or KiB (1024 bytes) of user data. As in
-    netperf, these are the KiB that arrived over TCP, and the KiB that were sent as datagrams.
+    `units` is the divisor of service demand. If `transactions` is true, it is the number of
+    transactions. Otherwise it is the user data in KiB (1024 bytes). As in netperf, this is the data
+    that arrived if the protocol is TCP, and the data that was sent if it uses datagrams.
     """
 
     units: float
@@ -236,10 +257,11 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The parsed output of a tool: figures by the columns of METRICS, and interim results.
+    """The parsed output of a tool.
 
-    `interim` rows hold `ending_s` (epoch), `interval_s` and the rate under the metric's column.
-    `work` is None if the tool does not report it; then there is no service demand.
+    `figures` maps columns of METRICS to values. `interim` has a row for each interim result, with
+    `ending_s` (since 1970), `interval_s` and the rate under the column of its metric. `work` is
+    None if the tool does not report it. In this case service demand cannot be computed.
     """
 
     figures: Mapping[str, Scalar]
@@ -251,8 +273,8 @@ class Measurement:
 class ControllerCost:
     """The resources that an attempt used on the machine that runs netlimits.
 
-    `cpu_s` is this process's CPU time and `idle_s` the idle time of the machine's `cpus`, both
-    within `seconds`; `memory_bytes` is the process's memory at the end.
+    Within `seconds`, the netlimits process used `cpu_s` of CPU time, and the `cpus` CPUs of the
+    machine were idle for `idle_s` in total. `memory_bytes` is the memory of the process at the end.
     """
 
     seconds: float
@@ -264,11 +286,11 @@ class ControllerCost:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An attempt at a run, as the journal keeps it.
+    """An attempt at a run, as the journal stores it.
 
-    `started` is epoch seconds, `raw` the SHA-256 of its raw output ("" if unknown). Both `started`
-    and `duration_s` are NaN for imported runs, and `duration_s` for a run that was interrupted by
-    the end of its process. `cost` is None if it was not measured.
+    `started` is in seconds since 1970. `raw` is the SHA-256 of the raw output, "" if unknown.
+    `started` is NaN for imported runs. `duration_s` is NaN for imported runs, and for runs that
+    were interrupted because the netlimits process ended. `cost` is None if it was not measured.
     """
 
     run: Run
@@ -284,19 +306,19 @@ class Record:
 
 
 COMPLAINT_LIMIT = 200
-"""Characters of a command's error output that a message quotes."""
+"""Maximum number of characters of a command's output that a message quotes."""
 
 OUTCOMES = ("ok", "failed", "timeout", "invalid")
-"""The final statuses of a run. A run whose attempts were all interrupted has no outcome yet."""
+"""The final statuses of a run. "interrupted" is not final: the run has to be repeated."""
 
 
 def tally(outcomes: Mapping[str, int], left: int = 0) -> str:
-    """Return non-zero counts of outcomes in words: "16 ok, 1 failed, 1 timeout, 2 left"."""
+    """Return the counts that are not zero as text: "16 ok, 1 failed, 1 timeout, 2 left"."""
     counts = {**{name: outcomes.get(name, 0) for name in OUTCOMES}, "left": left}
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "0 ok"
 
 
 def tally_of_runs(outcomes: Mapping[str, int], left: int = 0) -> str:
-    """Return the total and its counts in words: "20 runs: 16 ok, 1 failed, 1 timeout, 2 left"."""
+    """Return total and counts as text: "20 runs: 16 ok, 1 failed, 1 timeout, 2 left"."""
     total = sum(outcomes.get(name, 0) for name in OUTCOMES) + left
     return f"{total} run{'' if total == 1 else 's'}: {tally(outcomes, left)}"

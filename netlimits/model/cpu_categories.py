@@ -1,4 +1,4 @@
-"""The categories of CPU time in a profile: what the CPU did."""
+"""The categories of CPU time in a profile, with their names for people."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ CATEGORIES: Mapping[str, str] = {
 }
 
 IDLE = "idle"
-"""Samples of an idle CPU: no part of a service demand."""
+"""Category for samples of an idle CPU, which do not count in service demand."""

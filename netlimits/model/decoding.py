@@ -1,9 +1,9 @@
 """Parse and validate JSON that hosts, other users' folders or failing disks may have corrupted.
 
-msgspec validates exact types: `true` is no number and `1.0` no integer. `parsed` falls back to the
-standard library for what it rejects but json.dumps writes: NaN, Infinity and single surrogates.
-Data is parsed before it is validated: msgspec's typed decoder does not check the content of keys
-that the type does not name.
+msgspec validates exact types: `true` is no number, and `1.0` is no integer. msgspec rejects NaN,
+Infinity and lone surrogates, but json.dumps writes them. `parsed` reads such data with the standard
+library. Data is first parsed and then validated, in two steps. msgspec's typed decoder would skip
+the values of unknown keys without a check.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import msgspec
 Kind = TypeVar("Kind")
 
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")]
-"""The name of a role, which is also part of file names."""
+"""The name of a role. It is safe as part of a file name."""
 
 Scalars = dict[str, str | int | float | bool | None]
 
 
 class InterfaceName(str):
-    """A network interface name that the kernel accepts and that no program takes for an option."""
+    """A valid network interface name that programs cannot mistake for an option."""
 
 
 class LoginName(str):
-    """A host name for ssh: one word, and no option."""
+    """A host name for ssh: one word that does not start with a hyphen."""
 
 
 class IpAddress(str):
@@ -37,11 +37,11 @@ class IpAddress(str):
 
 
 class FilePath(str):
-    """A path: not empty, without NUL."""
+    """A path that is not empty and contains no NUL."""
 
 
 class Place(TypedDict):
-    """A setting on an interface of a role's host."""
+    """A setting, and the role and interface that it belongs to."""
 
     role: Name
     interface: InterfaceName
@@ -49,7 +49,7 @@ class Place(TypedDict):
 
 
 def has(value: Any, kind: Any) -> bool:
-    """Return True if a parsed JSON value is of a type. Integers of any size count as float."""
+    """Return True if a parsed JSON value has the type `kind`. Any integer is valid as a float."""
     try:
         _converted(value, kind)
     except (msgspec.ValidationError, ValueError, RecursionError):
@@ -58,7 +58,7 @@ def has(value: Any, kind: Any) -> bool:
 
 
 def typed(data: bytes | str, kind: type[Kind]) -> Kind:
-    """Parse JSON and validate it against a type. Raises ValueError."""
+    """Parse JSON and convert it to the type `kind`. Raises ValueError if either fails."""
     try:
         return cast(Kind, _converted(parsed(data), kind))
     except msgspec.ValidationError as error:
@@ -68,7 +68,7 @@ def typed(data: bytes | str, kind: type[Kind]) -> Kind:
 
 
 def parsed(data: bytes | str) -> Any:
-    """Parse JSON without validation. Raises ValueError."""
+    """Parse JSON without validation of types. Raises ValueError for invalid JSON."""
     try:
         return _QUICK.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -82,14 +82,16 @@ def parsed(data: bytes | str) -> Any:
 _QUICK = msgspec.json.Decoder()
 
 _KNOWN: set[Any] = set()
-"""Types that msgspec has converted to."""
+"""Types to which msgspec has converted a value before."""
 _FIRST_USE = Lock()
-"""Serializes the first conversion to each type. If two threads convert to a type for the first time
-at once, the process sometimes dies by a signal (msgspec 0.22)."""
+"""Lock for the first conversion to each type.
+
+msgspec 0.22 sometimes crashes the process if two threads convert to a new type at the same time.
+"""
 
 
 def _converted(value: Any, kind: Any) -> Any:
-    """Convert a value to a type. Raises ValueError, ValidationError, RecursionError."""
+    """Convert a value to the type `kind`. Raises ValueError, ValidationError or RecursionError."""
     if kind in _KNOWN:
         return msgspec.convert(value, kind, dec_hook=_by_rule)
     with _FIRST_USE:
@@ -100,7 +102,7 @@ def _converted(value: Any, kind: Any) -> Any:
 
 
 def is_interface_name(value: str) -> bool:
-    """Return True if a text is a valid InterfaceName."""
+    """Return True if a text fulfils the rules of InterfaceName."""
     return (
         0 < len(value.encode("utf-8", "replace")) < 16
         and not value.startswith("-")

@@ -1,4 +1,4 @@
-"""The kernel's reasons for dropping packets (skb_drop_reason), and what they mean."""
+"""The kernel's reasons for dropping packets (skb_drop_reason), grouped by cause."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "size": ("PKT_TOO_BIG", "PKT_TOO_SMALL", "FRAG_REASM_TIMEOUT", "FRAG_TOO_FAR", "DUP_FRAG"),
     "memory or ring": ("NOMEM", "FULL_RING"),
 }  # fmt: skip
-"""Cause in words -> the kernel's reasons. Other `TCP_*` are TCP's own."""
+"""Cause in words -> the kernel's reasons. All other reasons `TCP_*` have the cause "TCP's own"."""
 
 
 NO_LOSS = {
@@ -29,14 +29,14 @@ NO_LOSS = {
     *("TCP_OLD_DATA", "TCP_OLD_SEQUENCE", "TCP_OLD_ACK", "TCP_TOO_OLD_ACK", "TCP_OFOMERGE"),
     *("UNIX_DISCONNECT", "UNIX_SKIP_OOB"),
 }
-"""Reasons for which no data is lost: a socket that ends, data that came twice or was merged."""
+"""Reasons that lose no data: a socket is closed, or data is duplicate or was merged."""
 
 ALL_NAMESPACES = "of all network namespaces together"
-"""The end of `dropped_where` if it includes drops of other namespaces."""
+"""Text at the end of `dropped_where` if it includes drops in other network namespaces."""
 
 
 def cause(reason: str) -> str:
-    """Return the cause of a reason in words, "" if the kernel gives none."""
+    """Return the cause of a reason in words, "" for the reason NOT_SPECIFIED."""
     if reason in NO_LOSS:
         return "no loss"
     for words, reasons in CAUSES.items():

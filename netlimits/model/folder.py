@@ -1,7 +1,8 @@
-"""Read and atomically write private files in a folder that may hold malicious links.
+"""Read and write private files in a folder that may contain malicious links.
 
-Another user can have put links, pipes and devices into a results folder. `Folder` follows no
-symbolic link below itself, opens regular files only, and replaces a file by renaming a new one.
+Another user may have put links, pipes or devices into a results folder. So `Folder` follows no
+symbolic link within the folder, and opens only regular files. To replace a file atomically, it
+writes a new file and renames it.
 """
 
 from __future__ import annotations
@@ -20,22 +21,25 @@ from typing import BinaryIO, cast
 from netlimits.model.named_file import QUICK
 
 DATA_LIMIT = 2**34
-"""Largest file in bytes that is checksummed: those of ten million runs are smaller."""
+"""Maximum size in bytes of a file to checksum. Even ten million runs give smaller files."""
 
 _LIMITS = {".json": 64 * 2**20, ".yaml": 64 * 2**20}
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder with untrusted content; names in it are relative, such as `raw/000001-1`.
+    """A folder with untrusted content. Names are relative to it, such as `raw/000001-1`.
 
-    Methods raise OSError, whose `strerror` says what is wrong with the name.
+    Methods raise OSError for a name that they reject; `strerror` gives the reason.
     """
 
     path: Path
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
-        """Open a regular file. For writing it must have no second hard link."""
+        """Open a regular file and return its descriptor.
+
+        A file with a second hard link cannot be opened for writing.
+        """
         with self._within(name) as (folder, last):
             _refuse_strange(os.stat(last, dir_fd=folder, follow_symlinks=False), name)
             number = os.open(last, flags | os.O_NOFOLLOW | QUICK, dir_fd=folder)
@@ -53,7 +57,7 @@ class Folder:
         return os.fdopen(self.open(name), "rb")
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return a file's bytes. Raises ValueError for more than `limit`."""
+        """Return the content of a file. Raises ValueError if it has more than `limit` bytes."""
         with self.reader(name) as file:
             data = file.read(limit + 1)
         if len(data) > limit:
@@ -61,7 +65,7 @@ class Folder:
         return data
 
     def digest(self, name: str) -> str:
-        """Return the SHA-256 of a file in hex. Raises OSError above the size limit."""
+        """Return the SHA-256 of a file in hex. Raises OSError if the file is too large."""
         limit = _LIMITS.get(PurePosixPath(name).suffix, DATA_LIMIT)
         with self.reader(name) as file:
             if os.fstat(file.fileno()).st_size > limit:
@@ -73,7 +77,7 @@ class Folder:
             return os.listdir(folder)  # noqa: PTH208  a descriptor, which no Path is
 
     def make(self, name: str) -> None:
-        """Create a subfolder that only its owner can enter, unless it exists."""
+        """Create a subfolder that only its owner can access. Do nothing if it exists."""
         with self._within(name) as (folder, last):
             try:
                 os.mkdir(last, 0o700, dir_fd=folder)
@@ -83,16 +87,16 @@ class Folder:
 
     @contextmanager
     def atomic(self, name: str) -> Iterator[BinaryIO]:
-        """Yield a file to write, which replaces `name` on success and is removed on error."""
+        """Yield a new file for writing. On success it replaces `name`; on error it is removed."""
         with self._within(name) as (folder, last):
             temporary = f".{os.getpid()}.{last}"
-            with suppress(FileNotFoundError):  # left by a process of this number that was killed
+            with suppress(FileNotFoundError):  # a killed process with the same id may have left it
                 os.unlink(temporary, dir_fd=folder)
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             number = os.open(temporary, flags, 0o600, dir_fd=folder)
             try:
                 with os.fdopen(number, "w+b") as file:
-                    os.fchmod(number, 0o600)  # whatever the umask
+                    os.fchmod(number, 0o600)  # regardless of the umask
                     yield cast(BinaryIO, file)
                     file.flush()
                     os.fsync(number)
@@ -106,12 +110,12 @@ class Folder:
             file.write(data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data)
 
     def sync(self, name: str) -> None:
-        """Flush the directory entries of a subfolder to disk."""
+        """Write the directory entries of a subfolder to disk with fsync."""
         with self._within(f"{name}/.") as (folder, _):
             os.fsync(folder)
 
     def remove(self, name: str) -> None:
-        """Remove a file or a link, without following it."""
+        """Remove a file or a link (not its target). Do nothing if `name` does not exist."""
         with self._within(name) as (folder, last), suppress(FileNotFoundError):
             os.unlink(last, dir_fd=folder)
 
@@ -119,7 +123,7 @@ class Folder:
     def _within(self, name: str) -> Iterator[tuple[int, str]]:
         """Yield a descriptor of the folder that contains `name`, and the last part of `name`.
 
-        If `name` ends with `/.`, the folder is `name` itself. No link is followed.
+        If `name` ends in `/.`, the descriptor is that of the folder `name`. Links are not followed.
         """
         *steps, last = PurePosixPath(name).parts if not name.endswith("/.") else (*name.split("/"),)
         if (not steps and not last) or ".." in (*steps, last) or name.startswith("/"):

@@ -1,4 +1,4 @@
-"""Read a file that a user names, without waiting for a pipe, a device or a kernel file."""
+"""Read a file that the user named, without blocking on pipes, devices or files of the kernel."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import stat
 from pathlib import Path
 
 QUICK = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Do not wait for a pipe's other end, acquire a terminal, or leak into a child process."""
+"""Flags for opening a file.
+
+The call does not wait for the other end of a pipe, and does not acquire a controlling terminal.
+Child processes do not inherit the descriptor.
+"""
 
 
 def read_all(path: Path, limit: int) -> bytes:
-    """Return all bytes of a file. Raises OSError for more than `limit`.
+    """Return the content of a file. Raises OSError if it has more than `limit` bytes.
 
-    /dev/null and the files of /proc count as empty.
+    Return b"" for /dev/null and for files with size 0, which includes the files in /proc.
     """
     if str(path) == os.devnull:
         return b""
@@ -30,11 +34,11 @@ def read_all(path: Path, limit: int) -> bytes:
 
 
 def read_at_most(path: Path, limit: int) -> bytes:
-    """Return the first `limit + 1` bytes: the last one shows that the file is larger than `limit`.
+    """Return up to `limit + 1` bytes of a file; `limit + 1` bytes mean that it is too large.
 
-    Raises OSError for an empty file, such as those in /proc, and for anything but a regular file.
+    Raises OSError if the file is no regular file, or if its size is 0, as for files in /proc.
     """
-    _refuse(path.stat(), path)  # opening a pipe or device could already have an effect
+    _refuse(path.stat(), path)  # even opening a pipe or a device can have an effect
     number = os.open(path, os.O_RDONLY | QUICK)
     with os.fdopen(number, "rb") as file:
         about = os.fstat(number)

@@ -1,4 +1,4 @@
-"""A search for the highest load that a path carries within bounds, and its trials."""
+"""A search for the highest load at which a path stays within bounds of loss and latency."""
 
 from __future__ import annotations
 
@@ -13,23 +13,29 @@ OF, LOAD, TRIALS, MISSED, WHY = (
     "search_missed_pct",
     "search_why",
 )
-"""Columns of a trial: the factor that is searched, its value, the trials that decide a load, by
-how many percent the trial missed its worst bound (0 if the load held), and that bound."""
+"""Columns of a trial.
+
+OF is the factor whose value is searched. LOAD is its value. TRIALS is the number of trials that
+decide a load. MISSED says by how many percent the trial exceeded its worst bound; 0 if the load
+held. WHY names that bound.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The options of a search, with the load of one configuration.
+    """The options of a search, and the load of one configuration.
 
     Attributes:
-        of: The name that stands for the load in `${…}`.
-        load: The load of this configuration.
-        low: The lowest load.
-        high: The highest load.
-        loss_pct: The highest loss. None (not given) allows no loss, if the tool reports it.
-        latency_us: Column of a latency -> its bound in µs.
-        width: The relative distance of the highest load that holds from the lowest that does not.
-        trials: Number of trials whose majority decides a load.
+        of: Name of the load in `${…}`.
+        load: Load of this configuration.
+        low: Lowest load to try.
+        high: Highest load to try.
+        loss_pct: Upper bound of the loss in percent. None means 0 if the tool reports the loss, or
+            else no bound.
+        latency_us: Column of a latency -> its upper bound in µs.
+        width: Precision of the result: relative distance between the highest load that holds and
+            the lowest load that does not, at which the search ends.
+        trials: Number of trials at a load. The majority decides whether the load holds.
     """
 
     of: str
@@ -44,7 +50,11 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class SearchTrial:
-    """A trial at a `load`; `missed` is the share by which it missed a bound, 0 if it held."""
+    """A trial at `load`.
+
+    `missed` is the share by which the trial exceeded a bound; it is 0 if the load held. `why` names
+    this bound.
+    """
 
     load: float
     missed: float
@@ -53,9 +63,11 @@ class SearchTrial:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The highest load that held, and the lowest that did not; None if there is none.
+    """The result of a search.
 
-    `why` names the bound that the trials at `missed` exceeded most often.
+    `missed` is the lowest load that did not hold. `held` is the highest load below `missed` that
+    held. Each is None if there is no such load. `why` names the bound that trials at `missed`
+    exceeded most often.
     """
 
     held: float | None
@@ -64,10 +76,11 @@ class Bounds:
 
 
 def counted(attempts: Iterable[tuple[float, str, float | None, str]]) -> Iterator[SearchTrial]:
-    """Yield the trials that count, from the (load, status, missed share, reason) of all runs.
+    """Yield the trials that count, from the (load, status, missed share, reason) of all attempts.
 
-    A run without figures is repeated. If it fails twice in a row, the load did not hold: an
-    overloaded path may cut off the tool's own control connection.
+    A trial that fails does not count, and it is repeated. If two trials in a row fail at the same
+    load, they count as one trial in which the load did not hold. The reason is that an overloaded
+    path may break the control connection of the tool.
     """
     failed: float | None = None
     for load, status, missed, why in attempts:
@@ -82,7 +95,7 @@ def counted(attempts: Iterable[tuple[float, str, float | None, str]]) -> Iterato
 
 
 def bounds(trials: Iterable[SearchTrial], decides: int) -> Bounds:
-    """Return the bounds that the trials give, if a majority of `decides` trials decides a load."""
+    """Return the result of the trials. A load is decided by a majority of `decides` trials."""
     by_load: defaultdict[float, list[SearchTrial]] = defaultdict(list)
     for trial in trials:
         by_load[trial.load].append(trial)

@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from netlimits.model import Command
 
 READ = ("grep", "-rs", "", "/proc/sys/net")
-"""Print PATH:VALUE for every sysctl that the login may read. It exits 2, as some are unreadable."""
+"""Command that prints PATH:VALUE for each sysctl that the login may read.
+
+Its exit status is 2, since some files are unreadable.
+"""
 
 _LINE = re.compile(r"^/proc/sys/(?P<path>net/[^:]+(?::[^/:]+/[^:]+)*):(?P<value>.*)$")
 
@@ -43,19 +46,19 @@ my $tree = sub {
     }
 };
 """
-"""A Perl equivalent: `$tree->("/proc/sys/net")` appends to `@lines` what READ prints.
+"""Perl equivalent of READ: `$tree->("/proc/sys/net")` appends the same lines to `@lines`.
 
-The second argument filters names: it gets a folder and the names in it. POSIX's calls take a third
-of the time of `open` and `sysread`. A small buffer is tried first, since the kernel clears one of
-the requested size.
+The optional second argument of `$tree` is a function that gets a folder and its names, and returns
+the names to read. The functions of POSIX take a third of the time of `open` and `sysread`. A small
+buffer is tried first, because the kernel clears a buffer of the requested size for each read.
 """
 
 PASSING = re.compile(
-    r"^net\.(netfilter\.nf_conntrack_count"  # the current number of connections
-    r"|ipv4\.tcp_available_congestion_control"  # the modules that are loaded
-    r"|ipv[46]\.conf\..*\.mc_forwarding)$"  # only a multicast router writes it
+    r"^net\.(netfilter\.nf_conntrack_count"  # number of current connections
+    r"|ipv4\.tcp_available_congestion_control"  # depends on the loaded modules
+    r"|ipv[46]\.conf\..*\.mc_forwarding)$"  # set only by a multicast routing daemon
 )
-"""Read-only sysctls whose value changes by itself."""
+"""Pattern of read-only sysctls whose values change on their own."""
 
 
 def read() -> Command:
@@ -63,7 +66,10 @@ def read() -> Command:
 
 
 def values(printed: str) -> dict[str, str]:
-    """Parse READ's output into name -> value; as in sysctl(8), interface names have / for a dot."""
+    """Parse the output of READ into name -> value.
+
+    A dot in an interface name becomes a slash, as in sysctl(8).
+    """
     return {
         match["path"].translate(_DOTS): match["value"]
         for match in map(_LINE.match, printed.splitlines())
@@ -75,7 +81,10 @@ _DOTS = str.maketrans("/.", "./")
 
 
 def moved(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return name -> (before, after) of each sysctl that both readings have and that differs."""
+    """Return name -> (before, after) for sysctls whose values differ between two readings.
+
+    Sysctls that only one reading has are left out, and so are those in PASSING.
+    """
     return {
         name: (value, after[name])
         for name, value in before.items()

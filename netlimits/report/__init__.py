@@ -1,1 +1,1 @@
-"""A campaign as a single HTML file that needs no network and no script."""
+"""Render a campaign as a single HTML file that needs no network access and no script."""

@@ -18,11 +18,11 @@ from netlimits.tables import summaries
 
 AT_MOST = 5
 CONTRASTS_AT_MOST = 3
-"""Maximum number of sentences on contrasts; the tables have them all."""
+"""Maximum number of sentences on contrasts; the tables have all contrasts."""
 PLACES_AT_MOST = 4
-"""Maximum number of configurations whose ratios are all given; beyond it, only the extremes."""
+"""Number of configurations up to which a sentence gives all ratios, instead of the extremes."""
 NAMED_AT_MOST = 2
-"""Maximum number of configurations that are named for a limit; beyond it, only their number."""
+"""Number of configurations up to which a sentence names them, instead of giving their number."""
 UNDETERMINED, PROVEN, REFUTED, OPEN = "undetermined", "proven", "refuted", "open"
 
 
@@ -34,9 +34,11 @@ def answers(
     sides: Sequence[Answer] = (),
     sizes: Sequence[Answer] = (),
 ) -> list[Answer]:
-    """Return sentences on sizes, contrasts, limits and cost, in this order.
+    """Return at most five sentences, in this order: sizes, contrasts, limits, costs.
 
-    The `sides` of a duet replace those on sizes and contrasts.
+    `sizes` are the sentences of `regimes_of`. `sides` are the sentences on the sides of a duet;
+    they replace the sentences on sizes and contrasts. `explained` is the frame that
+    `netlimits.explain` returned.
     """
     contrast = list(sides) or [*sizes, *_contrast(summaries)]
     limits = [] if explained is None else list(limited(explained, derived, folder))
@@ -47,7 +49,7 @@ def answers(
 
 
 def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> Iterator[Answer]:
-    """Yield a sentence on what limited the runs, unless no run has an explanation."""
+    """Yield a sentence on what limited the runs, or nothing if `explained` has no rows."""
     keys = list(explained.columns[: list(explained.columns).index("class")])
     keys = [key for key in keys if key not in derived]
     names = list(pooling.differing_factors(explained, [], keys))
@@ -87,9 +89,10 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
 def regimes_of(
     report: Sequence[Mapping[str, Any]], read: Callable[[], pd.DataFrame]
 ) -> list[Answer]:
-    """Return a sentence for each chart `packet_rate` on the sizes at which packets or bytes limit.
+    """Return a sentence on regimes for each chart `packet_rate` in the entries of `report:`.
 
-    `read` returns the runs. It is called only if there is such a chart.
+    The sentence gives the send size up to which packets per second limit throughput, and the size
+    from which bytes limit it. `read` returns the runs. It is called only if there is such a chart.
     """
     sentences = []
     for entry in report:

@@ -1,4 +1,4 @@
-"""A comparison as a page: verdicts, ratios, failures, hosts, and how to repeat it."""
+"""Build the page of a comparison: verdicts, ratios, failures, hosts, and commands to repeat it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from netlimits.report.figures import exhibit, inline
 from netlimits.report.page import Answer, Exhibit, Page, Rows
 
 ANSWERS = 3
-"""Maximum number of rows that become sentences; the table has all rows."""
+"""Maximum number of rows of a comparison that become sentences; the table has all rows."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison to show.
+    """A comparison to show on a page.
 
-    `campaigns` maps names to campaigns; a single campaign has the name "". `shown` is the table as
-    displayed, `hosts` are the differences between hosts.
+    `table` is the result of the comparison, and `shown` is the table to display. `hosts` are
+    sentences on differences between the hosts. `campaigns` maps names to campaigns; a single
+    campaign has the name "". `interleaved` is true if both sides are in one campaign. `several` is
+    true if the sides consist of more than two sessions.
     """
 
     title: str
@@ -120,7 +122,10 @@ def _summary(
 
 
 def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterator[Answer]:
-    """Yield sentences on bad verdicts, then on differing and better ones, and a tally of others."""
+    """Yield sentences on the most important verdicts, then a sentence that counts the other rows.
+
+    Bad verdicts come first, then sessions that differ, then improvements.
+    """
     rows = table.to_dict("records")
     order = (
         *(*verdicts.BAD, verdicts.DIFFER),

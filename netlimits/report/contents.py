@@ -1,6 +1,6 @@
-"""The contents of a campaign's folder for the page: hosts, changes, failures and commands.
+"""Extract the parts of a page from a results folder: hosts, changes, failures and commands.
 
-The folder may come from anybody: data of an unexpected shape is left out or shown as is.
+The folder may come from anybody. Data of an unexpected type is left out or shown unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from netlimits.report.page import Change, Failure, HostFacts, Rows, TakenStep
 
 REASONS = 50
 RUNS = 12
-"""Maximum number of reasons in the list of failures, and of runs named for each."""
+"""Maximum number of reasons in the list of failures, and of run numbers for each reason."""
 
 _AGAINST_HOSTS = "hosts-against.yaml"
 FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
@@ -49,11 +49,11 @@ FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "Congestion control": (("sysctls", "net.ipv4.tcp_congestion_control"),),
     "Tools": (("ethtool",), ("iproute2",)),
 }
-"""Row of the table of hosts -> paths of its values in the facts."""
+"""Row of the table of hosts -> paths of the row's values in the facts of a host."""
 
 
 ATTEMPT = ("run", "attempt", "status", "reason", "started", "duration_s")
-"""The columns of attempts that the page reads."""
+"""Columns of the frame of attempts that the page needs."""
 
 
 def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
@@ -65,7 +65,7 @@ def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
     if running := state["running"]:
         rows.append(("Running", f"run {running['run']} is under way, by {running['by']}"))
     if len(times):
-        # an interrupted run has no known end, so its start counts
+        # the end of an interrupted run is unknown, so its start is used
         lasted = attempts["duration_s"].astype(float).reindex(times.index).fillna(0.0)
         last = (times + pd.to_timedelta(lasted, unit="s")).max()
         rows.append(("Measured", f"{_utc(times.min().timestamp())} to {_utc(last.timestamp())}"))
@@ -83,7 +83,10 @@ def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
 
 
 def failures(attempts: pd.DataFrame) -> tuple[list[Failure], int]:
-    """Return the most frequent reasons of attempts that are not ok, and the number of others."""
+    """Return the most frequent reasons of attempts that are not ok.
+
+    The second value is the number of other reasons.
+    """
     grouped: dict[tuple[str, str], list[int]] = {}
     failed = attempts[attempts["status"] != "ok"]
     for status, reason, run in zip(failed["status"], failed["reason"], failed["run"], strict=True):
@@ -161,7 +164,7 @@ def changes(campaign: Campaign) -> Iterator[Change]:
 
 
 def _wanted(campaign: Campaign) -> Mapping[tuple[str, str], list[str]]:
-    """Return (role, setting) -> the different values that configurations need, as text."""
+    """Return (role, setting) -> the different options that the configurations request, as text."""
     values: dict[tuple[str, str], list[str]] = {}
     for run in campaign.configurations.values() if campaign.experiment.settings else ():
         for use in campaign.plan.setup(run.values).settings:
@@ -177,7 +180,11 @@ def _options(use: SettingUse) -> str:
 
 
 def steps(campaign: Campaign) -> tuple[str, list[TakenStep]]:
-    """Return which run it is and its commands, for the first ok run or else the first run."""
+    """Return a sentence about one run, and the commands of this run.
+
+    The run is the first ok run, or else the first run. Return "" and no commands if there is no
+    run, or if its raw output cannot be read.
+    """
     runs = campaign.ok_runs() or sorted({*campaign.frame(("status",))["run"]})
     if not runs:
         return "", []
@@ -202,7 +209,7 @@ def steps(campaign: Campaign) -> tuple[str, list[TakenStep]]:
 
 
 def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
-    """Return the commands that repeat the campaign, and the exact files that they need."""
+    """Return the commands that repeat the campaign, and (name, content) of the files they need."""
     if campaign.imported:
         names = [source["file"] for source in campaign.imported["files"]]
         return ["# made from existing files, with", f"netlimits import {shlex.join(names)}"], ()
@@ -233,14 +240,17 @@ def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
 
 
 def _second_side(campaign: Campaign) -> Rows:
-    """Return the file of a duet's second side, unless it is that of the first."""
+    """Return (name, content) of the experiment file of a duet's second side.
+
+    Return nothing if both sides have the same file, or if the experiment is no duet.
+    """
     experiment = campaign.experiment
     texts = [(AGAINST, side.text) for side in experiment.sides.values()][1:]
     return [(name, text) for name, text in texts if text != experiment.text]
 
 
 def _against(campaign: Campaign) -> list[str]:
-    """Return the options that derive the second side of a duet from the first."""
+    """Return the command-line options that define the second side of a duet."""
     experiment = campaign.experiment
     if not experiment.sides:
         return []
@@ -258,7 +268,10 @@ def _against(campaign: Campaign) -> list[str]:
 
 
 def _overrides(campaign: Campaign) -> Iterator[tuple[str, str]]:
-    """Yield the overrides of `--set`, and the seed, since a randomly drawn seed is in no file."""
+    """Yield (key, value) of the overrides of `--set`, and of the seed.
+
+    The seed is needed because a randomly drawn seed is in no file.
+    """
     overrides = campaign.experiment.overrides
     yield from overrides
     if not any(key == "repeat.seed" for key, _ in overrides):

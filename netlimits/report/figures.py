@@ -1,8 +1,8 @@
-"""Figures of a page as inline SVG, and the table of a chart.
+"""Convert figures to inline SVG for a page, and build the tables of charts.
 
-matplotlib writes SVG as a file of its own: with a doctype, a style sheet that would apply to the
-whole page, and ids that other figures have too. These are removed or made unique, and coordinates
-are rounded to a hundredth of a point. The drawing stays the same.
+matplotlib writes SVG for a separate file. It has a doctype, a style sheet that would apply to the
+whole page, and ids that other figures also have. This module removes the doctype, the style sheet
+and unused ids, and makes other ids unique. It also rounds coordinates to a hundredth of a point.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 WIDER = 1.25
-"""Factor on a chart's size, so that its text is about as large as that of the page."""
+"""Factor by which charts are enlarged, so that their text is about as large as the page's."""
 PNG = "data:image/png;base64,"
-"""Prefix of an image that is embedded in a chart, such as the cells of a heat map."""
+"""Start of the URL of an image that is embedded in a chart, such as a heat map's cells."""
 
 ROWS = 60
-"""Maximum number of rows of a chart's table."""
+"""Maximum number of rows that a page shows of a chart's table."""
 
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _WITHIN = re.compile(r"url\(#([^)]*)\)")
@@ -38,15 +38,19 @@ _COORDINATES = ("d", "x", "y", "width", "height", "points")
 
 
 def inline(figure: Figure, name: str, alternative: str) -> Markup:
-    """Return the figure's `svg` element; `name` is a trusted prefix of its ids."""
+    """Return the `svg` element of a figure. The figure is enlarged and loses its titles.
+
+    `name` is the prefix of the ids and must be trusted. `alternative` is the text for readers who
+    cannot see the figure.
+    """
     width, height = figure.get_size_inches()
     figure.set_size_inches(WIDER * width, WIDER * height)
-    for axes in figure.axes:  # the page has the title above it
+    for axes in figure.axes:  # the page shows the title above the figure
         axes.set_title("", loc="left")
     if figure.get_suptitle():
         figure.suptitle("")
     with warnings.catch_warnings():
-        # a character that the font lacks, or a label longer than its chart: the table has them
+        # Ignore warnings of missing characters and long labels: the chart's table has all texts.
         warnings.simplefilter("ignore", UserWarning)
         root = ET.fromstring(_style.svg(figure))  # noqa: S314  matplotlib wrote it
     for child in list(root):
@@ -60,7 +64,7 @@ def inline(figure: Figure, name: str, alternative: str) -> Markup:
     title = ET.Element("title", {"id": name})
     title.text = alternative
     root.insert(0, title)
-    # Markup: the XML writer escaped every text
+    # safe as Markup, since the XML writer has escaped all texts
     return Markup(ET.tostring(root, encoding="unicode"))  # noqa: S704
 
 
@@ -72,7 +76,7 @@ def _references(root: ET.Element) -> Iterator[str]:
 
 
 def _tidy(element: ET.Element, name: str, used: set[str]) -> None:
-    """Convert an element to HTML: remove namespaces and unused ids, make other ids unique."""
+    """Convert an SVG element to HTML: remove namespaces and unused ids, make other ids unique."""
     element.tag = element.tag.removeprefix(SVG)
     element.text = (element.text or "").strip() or None
     element.tail = None
@@ -94,18 +98,21 @@ def _tidy(element: ET.Element, name: str, used: set[str]) -> None:
 
 
 def exhibit(title: str, table: pd.DataFrame, figure: Markup | None = None) -> Exhibit:
-    """Return an exhibit: a table with its notes and intervals, and a figure above it, if any."""
-    # Markup: `render` escapes every cell
+    """Return an exhibit of a figure and its table, or of a table alone.
+
+    The table has its notes, and a summary also has intervals.
+    """
+    # safe as Markup, since `render` escapes all cells
     html = Markup(tables.render(table, "html", "statistic" in table))  # noqa: S704
     return Exhibit(title, html, figure)
 
 
 def alternative(kind: str, data: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the table of a chart of this kind; `attrs["notes"]` says what is left out."""
+    """Return the first ROWS rows of the table for a chart; a note says if there are more."""
     table = KINDS[kind].alternative(data, options)
     notes = list(table.attrs.get("notes", ()))
     if len(table) > ROWS:
         notes.append(f"the first {ROWS} of {len(table)} rows")
     copy = pd.DataFrame(table.head(ROWS))
-    copy.attrs = {"notes": tuple(notes)}  # the other attrs may contain frames
+    copy.attrs = {"notes": tuple(notes)}  # other attrs are dropped: they may contain frames
     return copy

@@ -1,6 +1,6 @@
-"""A flame graph of a profile as SVG without scripts.
+"""Draw the flame graph of a profile as SVG without scripts.
 
-A box is a function. Its width is proportional to its number of samples.
+Each box is a function. Its width is proportional to the function's number of samples.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from netlimits.evidence.profiles.stacks import Function, Profile, of_stack
 from netlimits.model.cpu_categories import IDLE
 
 WIDTH, HEIGHT = 960.0, 15.0
-"""Width of the graph, and height of a box, in pixels."""
+"""Width of the graph and height of a box, in pixels."""
 
 NARROWEST = 0.6
-"""Minimum width of a box, in pixels."""
+"""Minimum width of a box to draw, in pixels."""
 
 DEPTH = 60
-"""Maximum number of functions of a stack that are drawn."""
+"""Maximum number of functions to draw of a stack."""
 
 _LETTER = 6.1
 """Width of a letter, in pixels."""

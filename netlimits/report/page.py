@@ -1,8 +1,8 @@
-"""The data of a page, and its HTML; the template decides how it looks.
+"""The data of a page, and the function that renders the page with the template `page.html`.
 
-Whatever comes from a results folder may have been written by somebody else. So the template escapes
-every text, and only HTML that this package made is `Markup`. The page's content security policy
-allows no script and no request.
+The data of a results folder may come from somebody else. So the template escapes all texts, and
+only HTML from this package is `Markup`. The page's content security policy allows no script and no
+request.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from markupsafe import Markup
 from netlimits.errors import escaped
 
 Rows = Sequence[tuple[str, str]]
-"""Names and values of a two-column table."""
+"""(name, value) for each row of a two-column table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """A table, or a figure with its table, both as escaped HTML."""
+    """A table, with or without a figure, as escaped HTML."""
 
     title: str
     table: Markup
@@ -51,7 +51,11 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A setting of an interface: the requested value, the found state, and when it was restored."""
+    """A setting that a campaign changed on an interface.
+
+    `wanted` is the requested value and `state` the state before the change. `back` says whether and
+    when the setting was restored.
+    """
 
     role: str
     interface: str

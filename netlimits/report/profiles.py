@@ -17,7 +17,7 @@ from netlimits.model import Record
 class RoleProfile:
     """The merged profile of a role in one configuration.
 
-    `about` has the factors in words; it is "" if there is only one configuration.
+    `about` is a text with the values of the factors. It is "" if there is only one configuration.
     """
 
     role: str
@@ -30,7 +30,10 @@ class RoleProfile:
 
 
 def profiles(campaign: Campaign) -> Iterator[RoleProfile]:
-    """Yield the profile of each configuration and role, in the order of their first runs."""
+    """Yield the merged profile of each configuration and role.
+
+    Configurations are in the order of their first ok runs with a profile.
+    """
     if campaign.imported or not campaign.plan.profiled_runs():
         return
     profiled = {run.number for run in campaign.plan.runs() if run.profiled}

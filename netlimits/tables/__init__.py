@@ -1,8 +1,8 @@
-"""Render a table's frame as text, CSV, Markdown, HTML or JSON.
+"""Render a frame as a table in text, CSV, Markdown, HTML or JSON.
 
-Text, Markdown and HTML are for people: a summary is laid out as in the reports (a block for each
-metric, rows by size, a column for each configuration, the improvement below) with rounded numbers.
-CSV and JSON are for programs: the tidy frame, not rounded.
+Text, Markdown and HTML are for people, with rounded numbers. A summary becomes a block for each
+metric. A block has a row for each size, a column for each configuration, and improvements at the
+end. CSV and JSON are for programs: they contain the rows of the frame, with all digits.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ HTML = """\
 
 
 _SENTENCE = 72
-"""Width in characters at which a cell of a text table is wrapped."""
+"""Number of characters after which a cell of a text table is wrapped."""
 
 
 def render(
     table: pd.DataFrame, form: str = "text", intervals: bool = False, title: str = ""
 ) -> str:
-    """Render a table in the format `form`, ending in a newline.
+    """Render a frame as a table, which ends in a newline.
 
     Args:
-        table: A summary (`analysis.summary`), which is laid out in blocks, or any other frame. Its
-            notes (`attrs["notes"]`) follow it.
-        form: One of TABLE_FORMATS.
-        intervals: True to add each value's confidence interval in brackets.
-        title: The heading.
+        table: A summary (`analysis.summary`) or any other frame. Its notes (`attrs["notes"]`)
+            follow the table, except in CSV.
+        form: Format, one of TABLE_FORMATS.
+        intervals: True to add confidence intervals in brackets to the values of a summary.
+        title: Heading above the table in text, Markdown and HTML.
 
     Raises:
         DataError: The format is unknown.
@@ -91,7 +91,10 @@ def render(
 
 
 def plain_block(table: pd.DataFrame) -> Block:
-    """Return a frame as a block, with numbers of four significant digits, or all integer digits."""
+    """Return a frame as a block.
+
+    Floats have four significant digits, or no decimals from 1000 on.
+    """
     header = tuple(_heading(str(column)) for column in table.columns)
     rows = tuple(tuple(_cell(value) for value in row) for row in table.itertuples(index=False))
     return Block("", header, rows)
@@ -111,7 +114,10 @@ def _cell(value: Any) -> str:
 
 
 def _as_text(block: Block) -> str:
-    """Return a text table: the first column and sentences aligned left, other columns right."""
+    """Return a block as a text table.
+
+    The first column and columns with sentences are left-aligned, other columns right-aligned.
+    """
     lines = [block.header, *block.rows]
     columns = range(len(block.header))
     wrapped = {i for i in columns if any(len(line[i]) > _SENTENCE for line in lines)}
@@ -153,7 +159,7 @@ def _as_markdown(block: Block) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Escape what Markdown or HTML would read as markup."""
+    """Escape characters that Markdown or HTML would interpret, and join lines."""
     text = text.replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
     for sign in "|*_`[]":
         text = text.replace(sign, f"\\{sign}")

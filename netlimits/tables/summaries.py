@@ -1,4 +1,4 @@
-"""The layout of a summary for people, as in the reports."""
+"""Lay out a summary as blocks of text cells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netlimits.metrics import metric
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A table of text cells for people; the first column labels the rows."""
+    """A table of text cells. The first column contains the labels of the rows."""
 
     title: str
     header: tuple[str, ...]
@@ -23,7 +23,7 @@ class Block:
 
 
 VERDICT, LIMIT = "verdict", "Limited by"
-"""Column of a summary with the limit of each cell, and its heading."""
+"""Column of a summary with the limit of each configuration, and the heading for this column."""
 
 
 def is_summary(table: pd.DataFrame) -> bool:
@@ -32,7 +32,7 @@ def is_summary(table: pd.DataFrame) -> bool:
 
 def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
     layout, direction = _Layout.of(table, intervals), table.attrs.get("direction", "send")
-    table = pd.DataFrame(table)  # without attrs, which pandas copies to every part
+    table = pd.DataFrame(table)  # a copy without attrs, since pandas copies attrs to every part
     table.attrs = {}
     blocks: list[Block] = []
     limits = None
@@ -65,9 +65,10 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
 
 
 def _separate_improvements(table: pd.DataFrame, layout: _Layout) -> pd.Series[bool]:
-    """Return a mask of the improvements that need blocks of their own.
+    """Return a mask of the improvements that are shown in separate blocks.
 
-    They compare values of a column factor; those that compare rows stand in the metric's block.
+    These improvements compare columns of a metric's block. Improvements that compare rows are shown
+    in the block itself.
     """
     means = table[table["statistic"] == "mean"]
     columns = {_texts(key) for key in means[list(layout.columns)].itertuples(index=False)}
@@ -85,7 +86,10 @@ def _separate_improvements(table: pd.DataFrame, layout: _Layout) -> pd.Series[bo
 
 
 def _gains(gains: pd.DataFrame, layout: _Layout, direction: Any) -> Iterator[Block]:
-    """Yield a block for each comparison, with columns for metrics and the other column factors."""
+    """Yield a block for each comparison.
+
+    A block has a column for each metric and each combination of the other column factors.
+    """
     for written, part in gains.groupby("contrast", sort=False) if len(gains) else ():
         common = [name for name in layout.columns if part[name].astype(str).nunique() == 1]
         across = [name for name in layout.columns if name not in common]
@@ -153,7 +157,7 @@ class _Layout:
         )
 
     def is_unreported(self, cell: pd.Series[Any]) -> bool:
-        """Return True if the cell's runs are ok and their tool does not report the metric."""
+        """Return True if the cell has ok runs, but their tool does not report the metric."""
         keys = [*([self.rows] if self.rows else []), *self.columns]
         return (cell["metric"], tuple(wording.text(cell[key]) for key in keys)) in self.unreported
 
@@ -165,7 +169,10 @@ def _body(
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a metric: means with their medians, then improvements."""
+    """Yield the rows of a metric: means, each followed by the median if needed, then improvements.
+
+    Medians are added if intervals are shown, and to the rows in `layout.mixed`.
+    """
     by = {name: part[part["statistic"] == name] for name in ("mean", "median", "improvement")}
     keys = [layout.rows] if layout.rows else []
     medians = {_texts(key): cells for key, cells in frames.groups(by["median"], keys)}
@@ -186,10 +193,10 @@ def _row(
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
 ) -> tuple[str, ...]:
-    """Return a row of values.
+    """Return a row of a block.
 
-    A dash means that the cell was not run or its tool does not report the metric. A dash with
-    counts of runs means that no run succeeded.
+    A dash alone means that there was no run, or that the tool does not report the metric. A dash
+    with numbers of runs means that no run succeeded.
     """
     by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, layout.columns)}
     texts = []
@@ -206,7 +213,7 @@ def _row(
 
 
 def _written(cell: pd.Series[Any], decimals: int, intervals: bool) -> str:
-    """Return a value, with its interval if `intervals`: "1.43 [1.19, 1.70]"."""
+    """Return a value as text. If `intervals`, its interval follows: "1.43 [1.19, 1.70]"."""
     written = f"{cell['value']:.{decimals}f}"
     if intervals and not math.isnan(cell["low"]):
         written += f" [{cell['low']:.{decimals}f}, {cell['high']:.{decimals}f}]"
@@ -214,12 +221,12 @@ def _written(cell: pd.Series[Any], decimals: int, intervals: bool) -> str:
 
 
 def _texts(key: Sequence[Any]) -> tuple[str, ...]:
-    """Return the key as text, so that missing values are equal."""
+    """Return the values of a key as texts. All missing values become ""."""
     return tuple("" if wording.is_missing(value) else wording.text(value) for value in key)
 
 
 def _runs(means: pd.DataFrame, columns: Sequence[str], key: tuple[Any, ...]) -> str:
-    """Return how many runs a column's means come from: "20", or "18–20 of 20" if some failed."""
+    """Return the number of ok runs in a column: "20", or "18–20 of 20" if some runs failed."""
     for other, part in frames.groups(means, columns):
         if _texts(other) == _texts(key):
             counted = _range(part["n"])
@@ -234,7 +241,7 @@ def _range(counts: pd.Series[Any]) -> str:
 
 
 def places(values: pd.Series[Any]) -> int:
-    """Return the decimals that show the smallest value with two significant digits or more."""
+    """Return the number of decimals that shows at least two digits of the smallest value."""
     sizes = values.abs()[values != 0]
     if sizes.empty:
         return 0
@@ -245,7 +252,7 @@ def places(values: pd.Series[Any]) -> int:
 
 
 def _finer(means: pd.DataFrame, decimals: int) -> int:
-    """Return `decimals`, or up to two more if the narrowest interval needs them."""
+    """Return `decimals`, or up to two more if the narrowest interval would be rounded to zero."""
     halves = (means["high"] - means["low"])[means["high"] > means["low"]] / 2
     if halves.empty or not math.isfinite(halves.min()):
         return decimals

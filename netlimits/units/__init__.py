@@ -1,1 +1,1 @@
-"""Sizes, rates, durations and CPU lists, as experiments and tools write them."""
+"""Parse sizes, rates, durations and CPU lists in the notations of experiments and tools."""

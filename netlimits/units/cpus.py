@@ -12,7 +12,7 @@ CPU_LIST: Mapping[str, Any] = {
     "maximum": 9999,
     "pattern": r"^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?){0,99}$(?!\n)",
 }
-"""JSON Schema of a CPU list. It admits a descending range, which `members` rejects."""
+"""JSON Schema of a CPU list. It accepts descending ranges, which `members` rejects."""
 
 
 def members(cpus: int | str) -> frozenset[int]:
@@ -28,14 +28,14 @@ def members(cpus: int | str) -> frozenset[int]:
 
 
 def mask(cpus: frozenset[int]) -> str:
-    """Return CPUs as a sysfs mask: hexadecimal with a comma every 32 bits, `0` for none."""
+    """Return CPUs as a mask for sysfs: hexadecimal digits with a comma every 32 bits."""
     digits = f"{sum(1 << cpu for cpu in cpus):x}"
     groups = [digits[max(0, end - 8) : end] for end in range(len(digits), 0, -8)]
     return ",".join(reversed(groups))
 
 
 def from_mask(bits: str) -> frozenset[int]:
-    """Return the CPUs in a sysfs mask. Raises ValueError for text that is not a mask."""
+    """Return the CPUs in a mask from sysfs. Raises ValueError for a text that is no mask."""
     number = int(bits.replace(",", ""), 16)
     return frozenset(cpu for cpu in range(number.bit_length()) if number >> cpu & 1)
 

@@ -13,7 +13,7 @@ _LONGEST = 168 * 3600
 def seconds(text: str) -> float:
     """Return a duration in seconds. Raises ValueError unless it is from 1s to 168h.
 
-    A unit is required, since `5` could be seconds or minutes.
+    The text must have a unit, since `5` could mean seconds or minutes.
     """
     match = _TEXT.fullmatch(text)
     duration = float(match[1]) * _UNITS[match[2]] if match else math.nan

@@ -1,4 +1,4 @@
-"""Sizes and rates as experiments write them: a number, or a number with K, M or G."""
+"""Parse sizes and rates of experiments: a number, with or without K, M or G."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ RATE: Mapping[str, Any] = {
 """JSON Schema of a rate in bit/s."""
 
 TIMESTAMPS = 12
-"""Bytes of each TCP segment that the timestamp option takes."""
+"""Bytes that the timestamp option takes up in each TCP segment."""
 
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
 
 
 def binary_bytes(size: int | str) -> int:
-    """Return a size in bytes: 65536, "64K" and "64k" are equal."""
+    """Return a size in bytes: 65536, "64K" and "64k" are the same size."""
     number, power = _parts(size)
     return int(number * 1024**power)
 
@@ -38,7 +38,7 @@ def netperf_bytes(size: int | str) -> int:
 
 
 def decimal_bits(rate: int | str) -> float:
-    """Return a rate in bit/s: 1000000000, "1000M" and "1G" are equal."""
+    """Return a rate in bit/s: 1000000000, "1000M" and "1G" are the same rate."""
     number, power = _parts(rate)
     return float(number * 1000**power)
 

@@ -1,4 +1,4 @@
-"""Rates, sizes and times as tc accepts them (tc(8), "PARAMETERS"): to bit/s, bytes and µs."""
+"""Convert rates, sizes and times from the notation of tc (tc(8), "PARAMETERS")."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TIMES = {
 
 def _pattern(units: Mapping[str, int]) -> str:
     letters = "|".join("".join(f"[{c}{c.upper()}]" for c in unit) for unit in sorted(units) if unit)
-    return rf"^{_NUMBER}({letters})?$(?!\n)"  # Python's $ lets a last newline through
+    return rf"^{_NUMBER}({letters})?$(?!\n)"  # Python's $ also matches before a newline at the end
 
 
 def _schema(units: Mapping[str, int], description: str) -> dict[str, Any]:
@@ -56,22 +56,22 @@ COUNT = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1, "description": "
 
 
 def rate(value: Any) -> int:
-    """Return a rate in bit/s, rounded down to whole bytes per second as the kernel stores it."""
+    """Return a rate in bit/s, rounded down to whole bytes per second, as in the kernel."""
     return _integer(value, _RATES) // 8 * 8
 
 
 def size(value: Any) -> int:
-    """Return a size in bytes."""
+    """Return a size in bytes: "1kb" is 1024."""
     return _integer(value, _SIZES)
 
 
 def time(value: Any) -> int:
-    """Return a time in microseconds."""
+    """Return a time in microseconds: "1ms" is 1000."""
     return _integer(value, _TIMES)
 
 
 def _integer(value: Any, units: Mapping[str, int]) -> int:
-    """Convert a value to its base unit. Raises ValueError where the schemas do not allow it."""
+    """Convert a value to its base unit. Raises ValueError for an invalid number or unit."""
     match = _TEXT.fullmatch(str(value))
     if not match or match["unit"].lower() not in units:
         raise ValueError(

@@ -1,1 +1,1 @@
-"""The charts: a file for each, or for a few that are drawn alike; `charts.CHARTS` lists them."""
+"""The functions that draw the charts in `charts.CHARTS`. Similar charts share a module."""

@@ -1,4 +1,4 @@
-"""Service demand and throughput against segments per ACK, with throughput anomalies."""
+"""Chart of service demand and throughput against segments per ACK, with throughput anomalies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
 SPREAD = 20
-"""Ratio of maximum to minimum from which on the x-axis is logarithmic; it is 16 in the report."""
+"""Ratio of the maximum to the minimum from which on the x-axis is logarithmic.
+
+In the published report the ratio is 16.
+"""
 
 
 def acks(
@@ -32,22 +35,25 @@ def acks(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw service demand above throughput, against segments per ACK, a curve for each series.
+    """Draw service demand and throughput against segments per ACK, with a curve for each series.
 
-    Hollow points are throughput anomalies by the rule of `analysis.acks`. The curve joins the other
-    runs: single ones, or the means of configurations that were repeated.
+    The upper panel shows service demand, the lower panel throughput. Hollow points are throughput
+    anomalies, as `analysis.acks` defines them. A curve connects the other runs. If the frame has a
+    column `config`, it connects the mean of each configuration.
 
     Args:
-        frame: A row for each run.
-        of: The upper panel's metric.
+        frame: Frame with a row for each run (`campaign.frame()`).
+        of: Metric of the upper panel.
         series: Factors whose combinations are the curves.
         ratio: Column with the segments per ACK.
-        tolerance: Shortfall from the curve's fastest run, as a share, that makes an anomaly.
-        title: The title, by default made from the metric.
+        tolerance: Shortfall from the throughput of the curve's fastest run, as a share. Runs with a
+            larger shortfall are anomalies.
+        title: Title of the chart, by default made from the metric.
         pool: Factors that may differ within a point.
 
     Raises:
-        DataError: As `analysis.acks`, or if `of` is the throughput.
+        DataError: A column is missing, a value is not above zero, or `of` is the throughput. Or
+            runs differ in a factor that is not in `series` or `pool`.
     """
     frame, (keys, (ratio,), pooled) = frames.resolve(frame, series, ratio, pool)
     table = acks_frame(frame, of, keys, ratio=ratio, tolerance=tolerance, pool=pooled)
@@ -58,7 +64,7 @@ def acks(
     parts = frames.groups(table, keys)
     marks = Marks.from_frame(frame, [CONFIG] if _measured(table) else [])
     styles = series_styles([key for key, _ in parts], keys)
-    # the legend in the order of the curves, from the top
+    # the legend lists the curves from the top down
     parts.sort(key=lambda part: -float(part[1][metric.column].mean()))
     with style():
         figure, (costs, rates) = blank(6.8, 5.4, 2)
@@ -94,12 +100,12 @@ def acks(
 
 
 def _measured(table: pd.DataFrame) -> bool:
-    """Return True for a campaign's runs, each of which has its own measured ratio."""
+    """Return True if the table is from a campaign, where the ratio is measured in each run."""
     return CONFIG in table.columns
 
 
 def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, line: SeriesStyle) -> None:
-    """Draw a curve through runs or the means of configurations; anomalies are hollow."""
+    """Draw a curve through the runs, or through the means of configurations, and the anomalies."""
     good, odd = part[~part["anomaly"]], part[part["anomaly"]]
     if _measured(part):
         axes.plot(good[x], good[y], line.marker, color=line.color, alpha=0.3, markeredgewidth=0)
@@ -113,13 +119,13 @@ def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, line: SeriesStyle) -
 
 
 def _half(runs: pd.Series[float]) -> float:
-    """Return half the width of the mean's interval; NaN for too few runs to draw it."""
+    """Return half the width of the mean's interval, NaN for fewer than ENOUGH runs."""
     interval = intervals.mean(runs.to_numpy(dtype=float))
     return interval.high - interval.value if len(runs) >= ENOUGH else np.nan
 
 
 def _across(axes: Axes, ratios: pd.Series[float]) -> None:
-    """Set the x-axis: from zero, or logarithmic if the ratios span more than SPREAD."""
+    """Let the x-axis start at zero, or make it logarithmic if the ratios span SPREAD or more."""
     low, high = float(ratios.min()), float(ratios.max())
     if high < SPREAD * low:
         axes.set_xlim(0, high * 1.02)

@@ -1,4 +1,4 @@
-"""Parallel streams: their sum over time, and the highest average of each run against the MTU."""
+"""Charts of parallel streams: their sum over time, and the highest average against the MTU."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from netlimits.errors import DataError
 from netlimits.metrics import metric as metric_of
 
 GROUP = 0.8
-"""Total width of the bars at one value on the x-axis; values are 1 apart."""
+"""Total width of the bars at a value on the x-axis. Neighbouring values are 1 apart."""
 
 HATCHES = ("", "///", "...", "xxx", "---")
-"""Hatches that distinguish bars of one colour."""
+"""Hatches that distinguish bars of the same colour."""
 
 LINE_OF_LIMITS = 0.06
-"""Share of the axis that a line of text above the bars needs."""
+"""Share of the y-axis that a line of text above the bars takes up."""
 
 DOTS: Mapping[str, Any] = {"ls": "", "marker": "o", "ms": 4, "mfc": "white", "mec": BLACK}
 
@@ -43,21 +43,24 @@ def aggregate(
     run: int | None = None,
     title: str | None = None,
 ) -> Chart:
-    """Draw the sum of a run's streams over their common window, the best `window_s` seconds shaded.
+    """Draw the sum of a run's streams over the time in which all of them ran.
+
+    The `window_s` seconds with the highest average are shaded.
 
     Args:
-        intervals: Interim results, as in `analysis.aggregate`; without a column `stream` the runs
-            are the streams.
-        of: The metric.
+        intervals: Interim results (`campaign.intervals()`). If the frame has no column `stream`,
+            each run is a stream.
+        of: Metric to draw.
         stream: Columns that distinguish the streams.
-        step: Seconds of a step; by default a step begins wherever the sum changes.
-        window_s: Seconds of the window with the highest average to shade.
-        bound_mbps: Goodput bound in Mbit/s to draw.
+        step: Length of a step in seconds; by default a step begins wherever the sum changes.
+        window_s: Length in seconds of the shaded window; by default no window is shaded.
+        bound_mbps: Goodput bound in Mbit/s; by default no bound is drawn.
         run: Run to draw, if the frame contains several.
-        title: The title, by default made from the metric.
+        title: Title of the chart, by default made from the metric.
 
     Raises:
-        DataError: As `analysis.aggregate`, or if the run does not exist.
+        DataError: The run does not exist, the streams never ran together, or not for `window_s`
+            seconds. Or the results of a stream leave a gap or overlap.
     """
     intervals = frames.one_run(intervals, run)
     metric = frames.column(intervals, of)
@@ -110,25 +113,26 @@ def highest_average(
 ) -> Chart:
     """Draw the highest average of the runs over any `window_s` seconds, as bars against the MTU.
 
-    A bar is the mean over runs and a dot a run; each combination of `series` has a bar at each
-    value of `by`. A link's goodput bound depends on the MTU, an egress cap does not, so the chart
-    shows which of them limits.
+    Each combination of `series` has a bar at each value of `by`. A bar is the mean of the runs, and
+    a dot is a run. The goodput bound of a link depends on the MTU, but an egress cap does not. So
+    the chart shows which of the two limits the runs.
 
     Args:
-        intervals: `campaign.intervals()`.
-        window_s: Seconds of the window, by default all the time that a run's streams share.
+        intervals: Interim results (`campaign.intervals()`).
+        window_s: Length of the window in seconds, by default the time in which all streams of a
+            run ran.
         by: Factor of the x-axis.
         series: Factors whose combinations are the bars.
-        link: Bit rate of the link (`100G`, or bit/s), or the column that contains it. The chart
-            shows its goodput bound at each MTU (column `mtu`), for TCP with timestamps on plain
-            Ethernet.
-        cap: Egress cap on user data, as a bit rate or the column that contains it.
-        title: The title, by default made from `by`.
+        link: Bit rate of the link ("100G" or a number in bit/s), or the name of a column with the
+            bit rate. The chart shows the link's goodput bound at each MTU (column `mtu`), for TCP
+            with timestamps on plain Ethernet.
+        cap: Egress cap on user data: a bit rate, or the name of a column with the bit rate.
+        title: Title of the chart, by default made from `by`.
         pool: Factors that may differ within a bar.
 
     Raises:
-        DataError: As `analysis.aggregate.highest_averages`, or if `link` is given without a column
-            `mtu`.
+        DataError: No run has a highest average, or `link` is given and the runs have no column
+            `mtu`. Or runs of a bar differ in a factor that is not in `pool`.
     """
     intervals, (keys, (by,), pooled) = frames.resolve(intervals, series, by, pool)
     runs = highest_averages(intervals, window_s)
@@ -194,7 +198,7 @@ def _limits(
     link: str | float | None,
     cap: str | float | None,
 ) -> None:
-    """Draw the bound and the cap at each value of `by`, and name them above the bars."""
+    """Draw the goodput bound and the egress cap at each value of `by`, and label both."""
     drawn: list[float] = [0.0]
     labels: dict[int, list[str]] = {at: [] for at in range(len(places))}
     for what, limit in (("goodput bound", link), ("egress cap", cap)):
@@ -223,7 +227,10 @@ def _limits(
 
 
 def _limit_of(run: pd.Series[Any], limit: str | float, of_link: bool) -> float:
-    """Return a run's limit in Mbit/s of user data: a link's goodput bound at its MTU, or a cap."""
+    """Return a run's limit in Mbit/s of user data.
+
+    The limit is the link's goodput bound at the run's MTU if `of_link`, or else an egress cap.
+    """
     rate = run[limit] if isinstance(limit, str) and limit in run.index else limit
     if not of_link:
         return bits_per_second(rate) / 1e6
@@ -233,7 +240,7 @@ def _limit_of(run: pd.Series[Any], limit: str | float, of_link: bool) -> float:
 
 
 STEPS = 60
-"""Maximum number of rows of the table of `aggregate`."""
+"""Maximum number of rows of the table for the chart `aggregate`."""
 
 
 def highest(
@@ -243,7 +250,7 @@ def highest(
     series: str | Sequence[str] = (),
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return the table of `highest_average`: minimum, mean and maximum of the runs of each bar."""
+    """Return the table for the chart `highest_average`: a summary of the runs of each bar."""
     runs = highest_averages(intervals, window_s)
     table = spread_frame(runs, "highest_average", by, series, pool=pool)
     reasons = (f"run {run} is left out: {why}" for run, why in runs.attrs["left_out"].items())
@@ -258,7 +265,7 @@ def steps(
     step: float | None = None,
     run: int | None = None,
 ) -> pd.DataFrame:
-    """Return the table of `aggregate`: the sum of the streams over time in at most STEPS rows."""
+    """Return the table for the chart `aggregate`: the sum of the streams in up to STEPS rows."""
     rows = frames.one_run(intervals, run)
     table = aggregate_frame(rows, of, stream, step=step)
     if len(table) > STEPS:

@@ -1,4 +1,4 @@
-"""Packet traces: bursts over time, a histogram of their sizes, and first bursts by transaction."""
+"""Charts of packet traces: bursts over time, their sizes, and the first burst of a transaction."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from netlimits.errors import DataError
 SEGMENTS, ACKS = KNOWN["sender"], KNOWN["receiver"]
 SHADE = "#E3E9EF"
 LABELLED = 40
-"""Maximum number of bursts, bars or ACKs that are labelled or marked one by one."""
+"""Maximum number of bursts or bars with a label each, and of ACKs with a large marker each."""
 
 MANY = 20
-"""Number of transactions above which their axis is logarithmic."""
+"""Number of transactions above which the axis of transactions is logarithmic."""
 
 
 def bursts(
@@ -35,18 +35,18 @@ def bursts(
     run: int | None = None,
     title: str | None = None,
 ) -> Chart:
-    """Draw a trace over time: segments and ACKs by sequence number, bursts with their sizes.
+    """Draw segments and ACKs by sequence number over time, and bursts with their sizes.
 
     Args:
-        packets: A frame of `analysis.bursts.trace` or `campaign.traces()`.
-        connection: Connection to draw, by default the one with most data.
-        first_transaction: Number of the trace's first transaction.
-        transactions: How many transactions to draw, by default all.
+        packets: Packets, as `analysis.bursts.trace` or `campaign.traces()` returns them.
+        connection: Connection to draw, by default the connection with the most data.
+        first_transaction: Number of the first transaction in the trace.
+        transactions: Number of transactions to draw, by default all.
         run: Run to draw, if the frame contains several.
-        title: The title.
+        title: Title of the chart, instead of a standard title.
 
     Raises:
-        DataError: As `analysis.bursts.bursts`, or if the connection or run does not exist.
+        DataError: The trace has no data segment, or the connection or run does not exist.
     """
     rows, others = _one_connection(frames.one_run(packets, run), connection)
     table = bursts_frame(rows, first_transaction=first_transaction)
@@ -80,13 +80,16 @@ def bursts(
 
 
 def _answered(rows: pd.DataFrame, start: int) -> int:
-    """Return the index of the first row with data from `start` on, to include ACKs before it."""
+    """Return the index of the first row with data from `start` on.
+
+    Rows before this index include the ACKs that answer the last drawn segment.
+    """
     data = np.flatnonzero(rows["length_bytes"].to_numpy()[start:] > 0)
     return start + int(data[0]) if len(data) else len(rows)
 
 
 def _packets(axes: Axes, sent: pd.DataFrame, back: pd.DataFrame) -> None:
-    """Draw the sender's segments as strokes, the ACKs as a staircase, and requests below."""
+    """Draw segments as vertical lines, ACKs as a step line, and requests along the x-axis."""
     data = sent[sent["length_bytes"] > 0]
     acks = back[back["ack"].notna() & ~back["flags"].str.contains("S", regex=False)]
     requests = back[back["length_bytes"] > 0]
@@ -119,7 +122,7 @@ def _packets(axes: Axes, sent: pd.DataFrame, back: pd.DataFrame) -> None:
 
 
 def _marks(axes: Axes, table: pd.DataFrame, bottom: float) -> None:
-    """Shade each burst and, unless they are too many, write its size above it."""
+    """Shade each burst. If there are at most LABELLED bursts, write each burst's size above it."""
     for burst in table.to_dict("records"):
         start, end = burst["start_s"] * 1e3, burst["end_s"] * 1e3
         axes.axvspan(start, end, color=SHADE, lw=2, zorder=0)
@@ -139,7 +142,7 @@ def _marks(axes: Axes, table: pd.DataFrame, bottom: float) -> None:
 
 
 def _one_connection(packets: pd.DataFrame, connection: int | None) -> tuple[pd.DataFrame, str]:
-    """Return the packets of one connection, and a remark on the others."""
+    """Return the packets of one connection, and a note on the number of other connections."""
     held = packets.groupby("connection")["length_bytes"].sum()
     chosen = held.idxmax() if connection is None else connection
     if chosen not in held.index:
@@ -156,18 +159,18 @@ def first_bursts(
     first_transaction: int = 1,
     title: str | None = None,
 ) -> Chart:
-    """Draw how many segments are sent before the first ACK arrives, by number of the transaction.
+    """Draw the number of segments sent before the first ACK arrives, against the transaction.
 
-    Lines are medians over the runs; bands go from the minimum run to the maximum.
+    Lines are medians of the runs. Bands reach from the minimum to the maximum of the runs.
 
     Args:
-        packets: A frame of `campaign.traces()`.
+        packets: Packets of several runs (`campaign.traces()`).
         series: Factors whose combinations are the lines.
         first_transaction: Number of the first transaction in each trace.
-        title: The title.
+        title: Title of the chart, instead of a standard title.
 
     Raises:
-        DataError: As `analysis.bursts.over_transactions`.
+        DataError: No transaction is complete, or a trace has no data segment.
     """
     keys = frames.factors(packets, series)
     table = over_transactions(packets, keys, first_transaction)
@@ -184,7 +187,7 @@ def first_bursts(
             ends.append((float(x.iloc[-1]), float(part["median"].iloc[-1]), line))
         last = int(table["transaction"].max())
         if last > MANY and first_transaction > 0:
-            axes.set_xscale("log")  # the bursts grow at the start
+            axes.set_xscale("log")  # bursts grow mainly in the first transactions
             ticks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000) if t <= last]
             axes.set_xticks(ticks, [f"{t:,}" for t in ticks])
             axes.xaxis.set_minor_locator(NullLocator())
@@ -206,13 +209,13 @@ def first_bursts(
 def burst_histogram(
     packets: pd.DataFrame, run: int | None = None, title: str | None = None
 ) -> Chart:
-    """Draw how many bursts there are of each size.
+    """Draw a histogram of the sizes of bursts.
 
     Args:
-        packets: A frame of packets (`analysis.bursts.trace`), of bursts (`analysis.bursts.bursts`),
-            or of bursts of ACKs (`ack_bursts`).
+        packets: Frame of packets (`analysis.bursts.trace`), of bursts (`analysis.bursts.bursts`),
+            or of bursts of ACKs (`analysis.bursts.ack_bursts`).
         run: Run to draw, if the frame contains several.
-        title: The title.
+        title: Title of the chart, instead of a standard title.
 
     Raises:
         DataError: There are no bursts, or the run does not exist.
@@ -247,12 +250,15 @@ def busiest(
     first_transaction: int = 1,
     run: int | None = None,
 ) -> pd.DataFrame:
-    """Return the table of `bursts`: those of `connection`, by default the one with most data."""
+    """Return the table for the chart `bursts`: a row for each burst of a connection.
+
+    By default this is the connection with the most data.
+    """
     rows, _ = _one_connection(frames.one_run(packets, run), connection)
     table = bursts_frame(rows, first_transaction=first_transaction)
     return table[["transaction", "burst", "start_s", "end_s", "segments"]]
 
 
 def sizes(packets: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
-    """Return the table of `burst_histogram`: the number of bursts of each size."""
+    """Return the table for the chart `burst_histogram`: the number of bursts of each size."""
     return burst_sizes(bursts_frame(frames.one_run(packets, run)))

@@ -1,4 +1,4 @@
-"""Time per packet against its size, split into a cost per packet and a cost per byte."""
+"""Chart of time per packet against packet size, with a cost per packet and a cost per KiB."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netlimits.charts._style import Chart, blank, style
 from netlimits.metrics import Direction, metric
 
 PACKET_SHADE, BYTE_SHADE = "#D4D4D4", "#F0F0F0"
-"""Greys, because colours distinguish sender and receiver. BYTE_HATCH covers the second."""
+"""Greys of the areas for the costs per packet and per KiB. Colours distinguish the ends."""
 
 BYTE_HATCH, HATCH_LINE = "....", "#C4C4C4"
 
@@ -32,21 +32,22 @@ def cost(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw time per packet against size, with the fitted cost per packet and per byte.
+    """Draw time per packet against packet size, with the fitted costs per packet and per KiB.
 
-    There is a column of panels for each metric and a row for each combination of `series`. Runs
-    that differ in more than size belong in different series.
+    Each metric is a column of panels, and each combination of `series` is a row. Runs that differ
+    in more factors than the size belong in different series.
 
     Args:
-        frame: A row for each run.
-        of: Service demands per KiB, or `time_per_send`.
-        size: Factor with the bytes per packet.
+        frame: Frame with a row for each run (`campaign.frame()`).
+        of: Metrics: service demands per KiB, or `time_per_send`.
+        size: Factor with the bytes of data in a packet.
         series: Factors whose combinations are the rows of panels.
-        title: The title.
+        title: Title of the chart, instead of a standard title.
         pool: Factors that may differ within a panel.
 
     Raises:
-        DataError: As `analysis.cost`.
+        DataError: The data cannot separate the two costs, for example because there is only one
+            size, or because there are too few runs.
     """
     names = frames.as_list(of)
     frame, (keys, (size,), pooled) = frames.resolve(frame, series, size, pool)
@@ -90,7 +91,10 @@ def _panel(
     which: str,
     direction: Direction,
 ) -> float:
-    """Draw a metric's runs and fitted line, with its two costs as areas; return the top value."""
+    """Draw the runs of a metric, the fitted line, and the two costs as areas.
+
+    Return the highest value in the panel.
+    """
     x = np.array([0.0, float(times[size].max()) * 1.06])
     packet = np.full(2, row["packet_ns"])
     line = packet + row["kib_ns"] * x / 1024

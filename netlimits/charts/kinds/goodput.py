@@ -1,4 +1,4 @@
-"""The chart "Data/(Data+Headers) vs. MTU": how much of a link's bit rate can be data."""
+"""Chart of Data / (Data + Headers) against the MTU: the share of a link's bit rate that is data."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ TICKS = (68, 128, 256, 576, 1000, 1500, 2000, 4000, 9000, 16000, 65535)
 
 
 def goodput(curve: pd.DataFrame, title: str | None = None, subtitle: str = "") -> Chart:
-    """Draw Data / (Data + Headers) against the MTU, a curve for each header stack.
+    """Draw Data / (Data + Headers) against the MTU, with a curve for each header stack.
 
-    The MTUs of 1500 and 9000 bytes are marked with their percentages. The y-axis starts at 0 only
-    if the curves go that low, because the distance to 100 % is what is compared.
+    The MTUs of 1500 and 9000 bytes are marked. The y-axis starts at 0 only if a curve falls below
+    50 %, so that differences near 100 % remain visible.
 
     Args:
-        curve: The frame of `analysis.goodput.curve`.
-        title: The title.
-        subtitle: A grey line below the title.
+        curve: Frame that `analysis.goodput.curve` returned.
+        title: Title of the chart, instead of a standard title.
+        subtitle: Text in grey below the title.
 
     Raises:
         DataError: The frame lacks a column of `analysis.goodput.curve`.

@@ -1,4 +1,4 @@
-"""A metric from campaign to campaign: a panel for each configuration, its levels and changes."""
+"""Chart of a metric over several campaigns, with a panel for each configuration."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from netlimits.charts._labels import heading, thousands
 from netlimits.charts._style import Chart, blank, style
 
 PANELS = 8
-"""Maximum number of configurations that are drawn, those with changes first."""
+"""Maximum number of configurations to draw. Configurations with a change come first."""
 
 TICKS = 8
-"""Maximum number of campaigns that are named on the axis."""
+"""Maximum number of campaigns with a label on the x-axis."""
 
 
 def history(
@@ -31,18 +31,20 @@ def history(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw a metric from campaign to campaign, with its levels and the change points.
+    """Draw a metric over several campaigns, with its levels and change points.
 
     Args:
-        frame: Runs of several campaigns, with their names in the column `campaign`.
-        of: The metric.
+        frame: Frame with a row for each run of several campaigns. The column `campaign` has the
+            name of the campaign.
+        of: Metric to draw.
         series: Factors whose combinations are the panels.
-        threshold: The smallest change that is marked, as a share.
-        title: The title, by default made from the metric.
+        threshold: Smallest change to mark, as a share (0.03 for 3 %).
+        title: Title of the chart, by default made from the metric.
         pool: Factors that may differ within a panel.
 
     Raises:
-        DataError: As `analysis.history`.
+        DataError: There is no column `campaign`, no run is ok, or runs of a campaign differ in a
+            factor that is not in `series` or `pool`.
     """
     table = history_frame(frame, of, series, threshold, pool)
     keys = list(table.columns[: list(table.columns).index(CAMPAIGN)])
@@ -76,7 +78,7 @@ def history(
 
 
 def _panel(axes: Axes, places: Sequence[float], part: pd.DataFrame) -> None:
-    """Draw a configuration: a dot for each campaign, a line for each level, a mark at a change."""
+    """Draw a configuration: dots for campaigns, lines for levels, marks for changes."""
     part = part.reset_index(drop=True)
     axes.plot(places, part["mean"], "o", color=BLUE, ms=3.5, alpha=0.6, mew=0)
     begins = [0, *part.index[part["verdict"] != ""], len(part)]

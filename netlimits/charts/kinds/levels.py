@@ -1,4 +1,4 @@
-"""Boxes and bars: one for each combination of factors, for factors of few values or words."""
+"""Box plots and bar charts for factors that have few values, or values that are words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
 _DECADES = 30
-"""Ratio of the largest to the smallest value above which boxes have a logarithmic axis."""
+"""Ratio of the largest to the smallest value above which `boxes` has a logarithmic axis."""
 
 _Parts = list[tuple[tuple[object, ...], pd.DataFrame]]
 
@@ -31,19 +31,21 @@ def boxes(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw all runs of each combination of `series`, with a box of the middle half and the median.
+    """Draw the runs of each combination of `series`, with a box for the middle half and a median.
 
-    The axis is logarithmic if the runs are decades apart, such as latency idle and under load.
+    The axis is logarithmic if values differ by more than a factor of 30, as idle latency and
+    latency under load do.
 
     Args:
-        frame: A row for each run.
-        of: The metric.
+        frame: Frame with a row for each run (`campaign.frame()`).
+        of: Metric to draw.
         series: Factors whose combinations are the boxes.
-        title: The title, by default made from the metric.
+        title: Title of the chart, by default made from the metric.
         pool: Factors that may differ within a box.
 
     Raises:
-        DataError: As `analysis.percentiles`.
+        DataError: A column is missing, a run lacks the metric, or runs of a box differ in a factor
+            that is not in `series` or `pool`.
     """
     frame, (keys, pooled) = frames.resolve(frame, series, pool)
     metric = frames.metric_for(frame, of, keys)
@@ -78,19 +80,20 @@ def bars(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw the mean of each combination of `series` as a bar from 0, with its 95 % interval.
+    """Draw the mean of each combination of `series` as a bar from 0, with the 95 % interval.
 
-    With fewer than six runs in a bar the runs are drawn instead of the interval.
+    A bar of fewer than six runs shows the runs instead of the interval.
 
     Args:
-        frame: A row for each run.
-        of: The metric.
+        frame: Frame with a row for each run (`campaign.frame()`).
+        of: Metric to draw.
         series: Factors whose combinations are the bars.
-        title: The title, by default made from the metric.
+        title: Title of the chart, by default made from the metric.
         pool: Factors that may differ within a bar.
 
     Raises:
-        DataError: As `analysis.spread`, or if `series` is empty.
+        DataError: `series` is empty, a column is missing, or runs of a bar differ in a factor that
+            is not in `series` or `pool`.
     """
     table = means(frame, of, series, pool)
     frame, (keys, _) = frames.resolve(frame, series, pool)
@@ -121,7 +124,7 @@ def means(
     series: str | Sequence[str] = (),
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return the table of `bars`: a row for each combination of `series`, in the metric's unit."""
+    """Return the table for the chart `bars`: a row for each combination of `series`."""
     frame, (keys, pooled) = frames.resolve(frame, series, pool)
     if not keys:
         raise DataError("series: name a factor whose levels the bars compare")
@@ -138,7 +141,10 @@ def _chart(
     title: str | None,
     about: str,
 ) -> Chart:
-    """Draw the parts one below the other, with their names at the axis."""
+    """Draw a row for each part with `draw`, and label the rows on the y-axis.
+
+    `about` is a note for the subtitle.
+    """
     styles = series_styles([key for key, _ in parts], keys)
     marks = Marks.from_frame(frame, keys)
     with style():

@@ -1,4 +1,4 @@
-"""A mesh: its links as a heat map, its hosts as points, outliers marked in both."""
+"""Charts of a mesh: its pairs of hosts as a heat map, and its hosts as points."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from netlimits.charts._labels import heading
 from netlimits.charts._style import Chart, blank, style
 
 NAMED = 6
-"""Maximum number of outliers that a subtitle names."""
+"""Maximum number of outliers to name in a subtitle."""
 
 LABELLED = 24
-"""Maximum number of hosts that are all named at the axes."""
+"""Number of hosts up to which each host has a label on the axes of the heat map."""
 
 
 def mesh_links(
@@ -37,16 +37,20 @@ def mesh_links(
     pool: str | Sequence[str] = (),
     title: str | None = None,
 ) -> Chart:
-    """Draw each pair's ratio to the median pair as a cell, senders as rows, receivers as columns.
+    """Draw a heat map of the pairs of hosts, with senders as rows and receivers as columns.
+
+    The colour of a cell is the pair's difference from the median pair in percent. Outliers have a
+    black border.
 
     Args:
-        frame: A row for each run of a mesh.
-        of: The metric.
+        frame: Frame with a row for each run of a mesh.
+        of: Metric to draw.
         pool: Factors that may differ within a pair.
-        title: The title, by default made from the metric.
+        title: Title of the chart, by default made from the metric.
 
     Raises:
-        DataError: As `analysis.mesh.links`.
+        DataError: The runs are not a mesh's, a value is not above zero, or runs of a pair differ in
+            a factor that is not in `pool`.
     """
     table = links(frame, of, pool)
     metric = frames.column(frame, of)
@@ -85,16 +89,19 @@ def mesh_hosts(
     pool: str | Sequence[str] = (),
     title: str | None = None,
 ) -> Chart:
-    """Draw each host's effect as sender and as receiver, in % from the median of all hosts.
+    """Draw the effect of each host as sender and as receiver. Outliers have a circle.
+
+    An effect is the difference from the median of all hosts in percent.
 
     Args:
-        frame: A row for each run of a mesh.
-        of: The metric.
+        frame: Frame with a row for each run of a mesh.
+        of: Metric to draw.
         pool: Factors that may differ within a pair.
-        title: The title, by default made from the metric.
+        title: Title of the chart, by default made from the metric.
 
     Raises:
-        DataError: As `analysis.mesh.hosts`.
+        DataError: The runs are not a mesh's, a value is not above zero, or runs of a pair differ in
+            a factor that is not in `pool`.
     """
     table = hosts(frame, of, pool)
     metric = frames.column(frame, of)
@@ -125,7 +132,7 @@ def mesh_hosts(
 
 
 def _notes(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the subtitle: the better direction, the outliers, and the frame's notes."""
+    """Return the notes of the subtitle: the better direction, the outliers, and caveats."""
     metric = frames.column(frame, of)
     odd = outliers(frame, of, pool)
     more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""

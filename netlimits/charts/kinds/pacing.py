@@ -1,4 +1,4 @@
-"""Constant-bitrate runs: how accurate the pacing was, and what the same bit rate cost."""
+"""Chart of constant-bitrate runs: accuracy of the pacing, and service demand by send size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from netlimits.errors import DataError
 from netlimits.metrics import metric
 
 SIDES = (("local_sd", "sender"), ("remote_sd", "receiver"))
-"""Service demand, and whose it is if the client sends; if it receives, the sides swap."""
+"""Metrics of service demand, each with the side that it belongs to if the client sends.
+
+If the client receives, the sides are swapped.
+"""
 
 
 def pacing(
@@ -34,21 +37,26 @@ def pacing(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw each run's rate against the requested one, and both sides' service demand by size.
+    """Draw the accuracy of the pacing, and the service demand of both sides, by send size.
 
-    With six runs or more of a size, their mean with its 95 % interval is drawn beside them.
+    The left panel shows each run's deviation from the requested rate in percent. If a size has six
+    runs or more, it also shows the mean with its 95 % interval. The right panel shows the mean
+    service demand of each side. Its bars have 95 % intervals if every size has six runs or more,
+    or else dots for the runs.
 
     Args:
-        frame: A row for each run.
-        requested: Rate of user data, as "1G" or in bit/s, by default the one rate of the runs, or
-            1 Gbit/s.
-        of: The sender's rate, by default that of the direction.
+        frame: Frame with a row for each run (`campaign.frame()`).
+        requested: Requested rate of user data: "1G" or a number in bit/s. By default it is the only
+            rate of the runs, or 1 Gbit/s if they have no column `pace_mbps`.
+        of: Metric with the sender's rate, by default the one that fits the runs' direction.
         size: Factor with the send size in bytes.
-        title: The title.
+        title: Title of the chart, instead of a standard title.
         pool: Factors that may differ within a size.
 
     Raises:
-        DataError: As `analysis.pacing`, or if no run has a service demand.
+        DataError: A column is missing, or no run has a service demand. No run has the requested
+            rate, or no rate was requested and the runs have several rates. Or runs of a size differ
+            in a factor that is not in `pool`.
     """
     frame, ((size,), pooled) = frames.resolve(frame, size, pool)
     of = of or frames.sent(frame)
@@ -75,7 +83,7 @@ def pacing(
 
 
 def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, requested_mbps: float) -> None:
-    """Draw every run's deviation from the requested rate in percent."""
+    """Draw the left panel: each run's deviation from the requested rate in percent."""
     furthest = 0.0
     for place, (_, part) in enumerate(frames.groups(runs, [size])):
         off = 100 * (part[column].to_numpy(dtype=float) / requested_mbps - 1)
@@ -98,7 +106,10 @@ def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, requested_mbp
 
 
 def _costs(axes: Axes, frame: pd.DataFrame, size: str, pool: Sequence[str]) -> None:
-    """Draw the mean service demand of each side and size, with the sizes' ratio in the legend."""
+    """Draw the right panel: the mean service demand of each side at each size.
+
+    The legend has the ratio of service demand between the smallest and the largest size.
+    """
     here = set(frames.measured(frame))
     sides = [side for _, side in SIDES]
     if frames.direction(frame) == "recv":
@@ -133,7 +144,7 @@ def _costs(axes: Axes, frame: pd.DataFrame, size: str, pool: Sequence[str]) -> N
     if not measured_sides:
         raise DataError("no run has a service demand per KiB, which the right panel shows")
     axes.set_ylabel(f"Service demand ({metric('local_sd').unit})")
-    axes.set_ylim(0, 1.25 * axes.get_ylim()[1])  # room for the legend above the bars
+    axes.set_ylim(0, 1.25 * axes.get_ylim()[1])  # leave room for the legend above the bars
     axes.legend(loc="upper right")
     sizes = [wording.text(value) for value in table[size]]
     ratio_of = f"; ratio: {sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else ""

@@ -1,4 +1,4 @@
-"""Packets per second, throughput and time per packet against send size, with their regimes."""
+"""Chart of packets per second, throughput and time per packet against send size."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class _Panel:
 
 
 MILLIONS = 1e5
-"""Packets per second from which the axis is in millions; below, it is in thousands."""
+"""Packets/s from which the axis is in millions. For lower rates it is in thousands."""
 THOUSANDS = _Panel("packet_rate_pps", "Packets/s (thousands)", 1e3)
 PANELS = (
     _Panel("packet_rate_pps", "Packets/s (millions)", 1e6),
-    # logarithmic, since it grows a thousandfold from bytes to kilobytes a message
+    # logarithmic, since throughput grows a thousandfold from sends of bytes to sends of kilobytes
     _Panel("throughput_mbps", "Throughput (Mbit/s)", 1, log=True),
     _Panel("packet_ns", "Time per packet (µs)", 1e3),
 )
@@ -48,21 +48,23 @@ def packet_rate(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw packets/s, throughput and time per packet over send size, with the fitted regimes.
+    """Draw packets/s, throughput and time per packet against send size, with the fitted regimes.
 
-    The sizes at which packets per second are the limit are shaded, and so are those at which bytes
-    are. Dotted lines are the 95 % intervals of their bounds. If the runs do not determine the
-    regimes, only the points are drawn, and the subtitle gives the reason.
+    One shade marks the sizes at which packets per second are the limit. Another shade marks the
+    sizes at which bytes are the limit. Dotted lines are the 95 % intervals of both regimes' bounds.
+    If the runs do not determine the regimes, only the points are drawn, and the subtitle gives the
+    reason.
 
     Args:
-        frame: A row for each run.
-        of: The sender's rate, by default that of the direction.
+        frame: Frame with a row for each run (`campaign.frame()`).
+        of: Metric with the sender's rate, by default the one that fits the runs' direction.
         size: Factor with the send size in bytes.
-        title: The title.
+        title: Title of the chart, instead of a standard title.
         pool: Factors that may differ within a point.
 
     Raises:
-        DataError: As `analysis.packet_rate`, or if there is one size only.
+        DataError: A column is missing or not above zero, or there is only one size. Or runs of a
+            size differ in a factor that is not in `pool`.
     """
     frame, ((size,), pooled) = frames.resolve(frame, size, pool)
     table = packet_rate_frame(frame, of, size, pooled)
@@ -120,7 +122,7 @@ def _fit(axes: Axes, fit: Regimes, panel: _Panel, sizes: np.ndarray) -> None:
 
 
 def _shade(axes: Axes, fit: Regimes, low: float, high: float) -> None:
-    """Shade the two regimes and draw the ends of their intervals as dotted lines."""
+    """Shade the two regimes, and draw the confidence limits of their bounds as dotted lines."""
     axes.axvspan(low, max(low, fit.packets_until), color=SHADES["packets"], linewidth=0, zorder=0)
     axes.axvspan(min(high, fit.bytes_from), high, color=SHADES["bytes"], linewidth=0, zorder=0)
     for end in (*fit.packets_until_interval, *fit.bytes_from_interval):
@@ -129,7 +131,10 @@ def _shade(axes: Axes, fit: Regimes, low: float, high: float) -> None:
 
 
 def _name_regimes(axes: Axes, fit: Regimes, low: float, high: float) -> None:
-    """Write each regime's name at the bottom of its area, or beside it if the area is narrow."""
+    """Write the name of each regime at the bottom of its area.
+
+    If the area is too narrow, the name is to the left of it.
+    """
     marks = (
         (low, min(fit.packets_until, high), "packets are the limit\nup to {}".format),
         (max(fit.bytes_from, low), high, "bytes are the limit\nfrom {}".format),

@@ -1,4 +1,4 @@
-"""The reports' percentile chart: all runs of each configuration, from the lowest to the highest."""
+"""Percentile chart: all runs of each configuration, from the lowest value to the highest."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ def percentiles(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw all runs of each combination of `series` from the lowest to the highest.
+    """Draw all runs of each combination of `series`, from the lowest value to the highest.
 
     The x-axis is the percentile of the runs, as `analysis.percentiles` defines it. The y-axis is
-    the metric from 0, so that heights are comparable.
+    the metric. It includes 0, so that heights are comparable.
 
     Args:
-        frame: A row for each run.
-        of: The metric.
+        frame: Frame with a row for each run (`campaign.frame()`).
+        of: Metric to draw.
         series: Factors whose combinations are the curves.
-        title: The title, by default made from the metric.
+        title: Title of the chart, by default made from the metric.
         pool: Factors that may differ within a curve.
 
     Raises:
-        DataError: As `analysis.percentiles`.
+        DataError: A column is missing, a run lacks the metric, or runs of a curve differ in a
+            factor that is not in `series` or `pool`.
     """
     frame, (keys, pooled) = frames.resolve(frame, series, pool)
     metric = frames.metric_for(frame, of, keys)
@@ -82,7 +83,7 @@ def quartiles(
     series: str | Sequence[str] = (),
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return the chart's table: the curve of each series at five percentiles."""
+    """Return the table for the charts `percentiles` and `boxes`: the quartiles of each series."""
     frame, (keys, pooled) = frames.resolve(frame, series, pool)
     column = frames.column(frame, of).column
     rows = []
@@ -101,5 +102,5 @@ def quartiles(
 
 
 def _at(curve: pd.Series[Any], place: float) -> float:
-    """Return the curve at a percentile, interpolated as it is drawn."""
+    """Return the value of a curve at the percentile `place`, interpolated linearly."""
     return float(np.interp(place, curve.index.to_numpy(dtype=float), curve.to_numpy(dtype=float)))

@@ -1,4 +1,4 @@
-"""CPU profile: service demand by category, stacked, at both ends."""
+"""Chart of CPU profiles: stacked bars of service demand by category, for both ends."""
 
 from __future__ import annotations
 
@@ -33,16 +33,19 @@ COLOURS: Mapping[str, str] = {
     "program": "#000000",
     "other": "#D9D9D9",
 }
-"""Okabe and Ito's colours and tints of them; neighbours in a bar differ in lightness too."""
+"""Category -> colour: a colour of Okabe and Ito's palette or a tint of it, or a grey.
+
+Neighbours in a bar also differ in lightness.
+"""
 
 DARK = frozenset(("copy", "tcpip", "driver", "locking", "interrupts", "crypto", "program"))
-"""Categories whose colour needs white letters."""
+"""Categories whose colour is so dark that text on it is white."""
 
 SHOWN = 0.01
-"""Share of the largest bar below which a category is part of `other`."""
+"""Share of the largest bar up to which a category is merged into `other`."""
 
 _NAMED = 0.07
-"""Minimum width of a segment with a percentage on it, as a share of the largest bar."""
+"""Minimum width of a segment that has a percentage, as a share of the x-axis."""
 
 
 def profile(
@@ -51,20 +54,21 @@ def profile(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw a bar for each configuration, with a panel for each end.
+    """Draw CPU time by category as stacked bars, for each configuration and end.
 
-    A segment is the CPU time of a category for each KiB or transaction: its share of the profiled
-    runs' samples, times the service demand of the other runs. Without a service demand, segments
-    are the shares.
+    Each end has a panel, and each configuration has a bar. A segment is the CPU time of a category
+    per KiB or per transaction. It is the category's share of the samples in the profiled runs,
+    times the service demand of the other runs. If a service demand is missing, the segments are
+    the shares.
 
     Args:
-        frame: A row for each run, of which some are profiled.
+        frame: Frame with a row for each run. Some runs must be profiled.
         series: Factors whose combinations are the bars.
-        title: The title.
+        title: Title of the chart, instead of a standard title.
         pool: Factors that may differ within a bar.
 
     Raises:
-        DataError: As `analysis.profile`.
+        DataError: No profiled run is ok, or no other run is ok.
     """
     table = costs(frame, series, pool)
     keys = list(table.attrs["factors"])
@@ -107,7 +111,7 @@ def profile(
 def costs(
     frame: pd.DataFrame, series: str | Sequence[str] = (), pool: str | Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Return the table of `profile`: `analysis.profile.profile` by `series`, or by all factors."""
+    """Return the table for the chart `profile`, by `series` or else by all factors."""
     return table_of(frame, series or None, pool)
 
 
@@ -116,7 +120,7 @@ def _one_kernel(table: pd.DataFrame) -> bool:
 
 
 def _shown(table: pd.DataFrame, value: str) -> list[str]:
-    """Return the categories that are wide enough to show in some bar, and `other`."""
+    """Return the categories that have a segment of their own in the chart, and `other`."""
     bars = table.groupby([*table.attrs["factors"], "end"], sort=False)[value].sum()
     most = table.groupby("category")[value].max()
     return [c for c in CATEGORIES if c == "other" or most.get(c, 0.0) > SHOWN * float(bars.max())]
@@ -125,7 +129,7 @@ def _shown(table: pd.DataFrame, value: str) -> list[str]:
 def _bar(
     axes: Axes, place: int, part: pd.DataFrame, value: str, shown: Sequence[str], top: float
 ) -> None:
-    """Draw one bar with its percentages; categories that are not `shown` are part of `other`."""
+    """Draw a bar with its percentages; categories that are not in `shown` are part of `other`."""
     values = {str(k): float(v) for k, v in zip(part["category"], part[value], strict=True)}
     total = sum(values.values())
     values["other"] = sum(v for name, v in values.items() if name not in shown or name == "other")

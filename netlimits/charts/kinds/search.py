@@ -1,4 +1,4 @@
-"""Searches: each trial at its load, held or not, and the loads between which the limit is."""
+"""Chart of searches: the load of each trial, and the bounds of the highest load that holds."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from netlimits.charts._labels import heading, log_axis
 from netlimits.charts._style import Chart, blank, style
 
 _DOUBLED = 2.0
-"""Ratio of a panel's highest load to its lowest above which its axis is logarithmic."""
+"""Ratio of the highest load to the lowest above which the y-axis of a panel is logarithmic."""
 
 
 def search(frame: pd.DataFrame, title: str | None = None) -> Chart:
-    """Draw a panel for each configuration with the trials of its searches in their order.
+    """Draw the load of each trial of searches, and whether the load held.
+
+    Each configuration has a panel with the trials of its searches in order.
 
     Args:
-        frame: A row for each trial.
-        title: The chart's title.
+        frame: Frame with a row for each trial (`campaign.frame()`).
+        title: Title of the chart, instead of a standard title.
 
     Raises:
         DataError: No run is a trial of a search.
@@ -54,7 +56,7 @@ def search(frame: pd.DataFrame, title: str | None = None) -> Chart:
 
 
 def _panel(axes: Axes, part: pd.DataFrame, of: str) -> None:
-    """Draw the trials of a configuration, with a line through those of each search."""
+    """Draw the trials of a configuration, with a line through the trials of each search."""
     for _, runs in frames.groups(part, [BLOCK]):
         axes.plot(runs["trial"], runs[of], color=GREY, linewidth=0.6, zorder=1)
     for held, marker, colour in ((True, "o", BLUE), (False, "x", VERMILION)):

@@ -1,4 +1,4 @@
-"""Sensitivity of throughput to each resource: a panel for each workload, with bars."""
+"""Chart of the sensitivity of throughput to each resource, with a panel for each workload."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from netlimits.errors import DataError
 _COLOURS = {"proven": VERMILION, "ruled out": BLUE, "open": GREY}
 _NEEDED = ("resource", "sensitivity", "low", "high", "state")
 SHOWN = (-1.0, 2.0)
-"""Range of the axis; the interval of two blocks, which may reach from -20 to 20, is cut off."""
+"""Range of the x-axis, where bars and intervals are cut off.
+
+The interval of a sensitivity from only two blocks may reach from -20 to 20.
+"""
 
 
 def sensitivities(frame: pd.DataFrame, title: str | None = None) -> Chart:
-    """Draw a panel for each workload, with a bar and its 95 % interval for each resource.
+    """Draw the sensitivity of throughput to each resource, with its 95 % interval.
 
-    A sensitivity near 1 means that the resource limits the data rate, near 0 that it does not.
+    Each workload has a panel. If a sensitivity is near 1, the resource limits the data rate. If it
+    is near 0, the resource does not.
 
     Args:
-        frame: The runs of a diagnosis, or the frame of `nl.sensitivities`.
-        title: The chart's title.
+        frame: The runs of a diagnosis, or the frame that `nl.sensitivities` returned.
+        title: Title of the chart, instead of a standard title.
 
     Raises:
         DataError: No resource was changed.
@@ -51,7 +55,7 @@ def sensitivities(frame: pd.DataFrame, title: str | None = None) -> Chart:
 
 
 def _panel(axes: Axes, part: pd.DataFrame, name: str) -> None:
-    """Draw a workload: its resources from the top, each bar with its state."""
+    """Draw a workload: a bar for each resource, with its state (proven, ruled out or open)."""
     places = np.arange(len(part))[::-1]
     values = part["sensitivity"].clip(*SHOWN)
     colours = [_COLOURS[state] for state in part["state"]]

@@ -1,4 +1,4 @@
-"""Metrics against buffer length: lines of means with a band from the minimum to the maximum run."""
+"""Chart of metrics against send size or another number: means and min–max bands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
 FEW = 8
-"""Maximum number of sizes with a tick each; for more, `log_axis` chooses the ticks."""
+"""Maximum number of x-values with ticks of their own; for more, `log_axis` chooses the ticks."""
 
 
 def spread(
@@ -39,19 +39,23 @@ def spread(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Draw a panel for each metric over `by`, a line of means and a min–max band for each series.
+    """Draw means and min–max bands of metrics against send size or another number.
+
+    Each metric has a panel, and each combination of `series` has a line with a band.
 
     Args:
-        frame: A row for each run.
-        of: The metrics.
-        by: Factor of the x-axis, which is logarithmic.
+        frame: Frame with a row for each run (`campaign.frame()`).
+        of: Metrics to draw.
+        by: Factor of the logarithmic x-axis.
         series: Factors whose combinations are the lines.
-        bound_mbps: Goodput bound in Mbit/s (`analysis.goodput`), drawn on panels in Mbit/s.
-        title: The title, by default made from the metrics.
+        bound_mbps: Goodput bound in Mbit/s (`analysis.goodput`), for panels in Mbit/s. By default
+            no bound is drawn.
+        title: Title of the chart, by default made from the metrics.
         pool: Factors that may differ within a point.
 
     Raises:
-        DataError: As `analysis.spread`, or if a value of `by` is not a number above zero.
+        DataError: A column is missing, or a value of `by` is not a number above zero. Or runs of a
+            point differ in a factor that is not in `pool`.
     """
     names = frames.as_list(of)
     frame, (keys, (by,), pooled) = frames.resolve(frame, series, by, pool)
@@ -104,7 +108,7 @@ def _panel(
     marks: Marks,
     runs: pd.DataFrame,
 ) -> None:
-    """Draw a metric: means, bands, the bound, limits, and the series' names at the right edge."""
+    """Draw a metric: means, bands, the goodput bound, and labels of limits and series."""
     parts = frames.groups(table, keys)
     styles = series_styles([key for key, _ in parts], keys)
     runs_of = {wording.hashed(key): part for key, part in frames.groups(runs, keys)}

@@ -1,4 +1,4 @@
-"""Runs over time: panels of what was sampled, above a strip of what limited each end."""
+"""Chart of runs over time: panels of samples, above a strip that shows the limit of each end."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ KINDS = (SKY, KNOWN["sender"], VERMILION, PURPLE, GREY)
 """Colours of the parts of a stacked panel."""
 
 FAINT, THIN = 0.3, 0.7
-"""Opacity and width of the line of a run behind the median."""
+"""Opacity and width of the lines of single runs behind their median."""
 
 PANEL, STRIP, MARGIN = 1.25, 0.5, 1.0
-"""Heights of a panel, the strip, and both heading and time axis together, in inches."""
+"""Heights in inches of a panel, of the strip, and of heading and time axis together."""
 
 
 def timeline(
@@ -56,16 +56,19 @@ def timeline(
     run: int | None = None,
     title: str | None = None,
 ) -> Chart:
-    """Draw runs over time: throughput, windows, times, queues, CPUs, and what limited each end.
+    """Draw samples over time, such as throughput, windows and CPUs, and the limit of each end.
+
+    Several runs are drawn with their median.
 
     Args:
         frame: `campaign.timeline(run)`, or `campaign.timelines(runs)` of one configuration.
-        of: Panels to stack (`charts.PANELS`), by default the usual ones with data.
+        of: Panels to stack (names in `charts.PANELS`), by default the usual panels that have data.
         run: Run to draw, if the frame contains several.
-        title: The title.
+        title: Title of the chart, instead of a standard title.
 
     Raises:
-        DataError: A panel does not exist or has no data, or the run does not exist.
+        DataError: A panel does not exist or has no data, no panel has data, or the run does not
+            exist.
     """
     rows = frames.one_run(frame, run)
     rows = rows[rows["time_s"] >= 0]
@@ -96,7 +99,7 @@ def timeline(
 
 
 def _places(rows: pd.DataFrame, chosen: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the panel and the end of each axes; the end is "" for both in one."""
+    """Yield the panel and the end of each axes. The end is "" if the axes show both ends."""
     for panel in chosen:
         if not PANELS[panel].stacked:
             yield panel, ""
@@ -107,7 +110,7 @@ def _places(rows: pd.DataFrame, chosen: Sequence[str]) -> Iterator[tuple[str, st
 
 
 def _lines(axes: Axes, rows: pd.DataFrame, panel: str) -> None:
-    """Draw a line for each column and end, and each run faint behind their median."""
+    """Draw the median of each column and end, and faint lines for the single runs behind it."""
     ends: list[tuple[float, float, SeriesStyle]] = []
     several = rows["run"].nunique() > 1
     for place, column in enumerate(PANELS[panel].lines):
@@ -123,7 +126,7 @@ def _lines(axes: Axes, rows: pd.DataFrame, panel: str) -> None:
             middle = medians(part, column, panel)
             if middle.empty:
                 continue
-            # a few values, such as a clock rate that was read once
+            # a line of one or two points, such as a clock rate that was read once, is hard to see
             marker = "o" if len(middle) < 3 else ""
             axes.plot(middle["time_s"], middle[column], color=colour, linestyle=line, linewidth=1.5,
                       marker=marker)  # fmt: skip
@@ -136,7 +139,7 @@ def _lines(axes: Axes, rows: pd.DataFrame, panel: str) -> None:
 
 
 def _sum(axes: Axes, rows: pd.DataFrame, panel: str, end: str) -> None:
-    """Draw a stacked panel of one end: medians over the runs of each part."""
+    """Draw a stacked panel of one end, with the median of the runs for each part."""
     part = rows[rows["end"] == end]
     names = columns(part, panel)
     curves = [medians(part[part[name].notna()], name, panel) for name in names]
@@ -155,7 +158,7 @@ def _sum(axes: Axes, rows: pd.DataFrame, panel: str, end: str) -> None:
 
 
 def _strip(axes: Axes, rows: pd.DataFrame) -> None:
-    """Shade each interval of an end with the colour of what limited more than half of the runs."""
+    """Shade each interval of an end in the colour of the limit that most runs had, if any."""
     names = []
     seen = set()
     for place, end in enumerate(("remote", "local")):
@@ -180,7 +183,10 @@ def _strip(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _changes(frame: pd.DataFrame, run: int | None) -> Iterator[tuple[float, float, float]]:
-    """Yield the changes of throughput if a single run is drawn, else none."""
+    """Yield (time in s, throughput before, throughput after) of the changes in a single run.
+
+    Yield nothing if several runs are drawn.
+    """
     known = frame.attrs.get("changes", ())
     if isinstance(known, dict):
         only = run if run is not None else (next(iter(known)) if len(known) == 1 else None)
@@ -204,7 +210,7 @@ def _title(rows: pd.DataFrame) -> str:
 def _about(
     frame: pd.DataFrame, rows: pd.DataFrame, changes: Sequence[tuple[float, float, float]]
 ) -> list[str]:
-    """Return the parts of the subtitle: run, medians, changes of throughput and clock error."""
+    """Return the notes of the subtitle: run, medians, changes of throughput and clock error."""
     count = rows["run"].nunique()
     parts = [
         str(frame.attrs.get("run", "")).removeprefix(f"run {rows['run'].iloc[0]}").lstrip(", ")
