@@ -6,9 +6,10 @@ from netlimits.limits.base import BY_HAND, Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 MET_PCT, OVER_PCT = 2.0, 10.0
-"""Allowed shortfall and excess of throughput against the tool's target rate, in percent.
+"""MET_PCT is the maximum % by which throughput may be below the tool's target rate.
 
-Tools send later what they could not send in time, and a short run includes their first burst.
+OVER_PCT is the maximum % above it. Tools catch up after delays, and a short run includes their
+first burst.
 """
 BUSY_PCT, SHORT_PCT, USED_PCT = 50.0, 95.0, 50.0
 """A connection waits for its program if it has data in flight for at most BUSY_PCT of the time. It
@@ -80,7 +81,7 @@ def _idle(run: RunFigures, limited: float, busy: float, short: str) -> Premise:
 
 
 def _room(run: RunFigures, most: float) -> list[Premise]:
-    """Return the premises that the sender (on a shared machine, its program) has CPU left."""
+    """Return the premises that the sender (on a shared machine, its program) has CPU time left."""
     used, waited = (
         run.process_pct(run.sender),
         run.own(f"{run.sender}_cpu_wait_pct"),

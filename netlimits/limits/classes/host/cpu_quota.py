@@ -7,7 +7,7 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import goal
 
 QUOTA_PCT = 20.0
-"""Minimum share of the time for which the quota held the tool back."""
+"""Minimum % of the time in which the quota held the tool back."""
 
 
 class CpuQuota:
@@ -18,7 +18,7 @@ class CpuQuota:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the share of time that a quota held the tool back at either end."""
+        """Return a sign from the % of the time in which a quota held the tool back at an end."""
         held = {
             end: share
             for end in (run.sender, run.receiver)

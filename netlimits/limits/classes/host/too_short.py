@@ -14,11 +14,11 @@ from netlimits.limits.premises.start import LATE_PCT
 RAMP = 0.3
 """Minimum share of the run that slow start takes."""
 OVERSHOT = 2.0
-"""Maximum number of recoveries that slow start itself causes when it overshoots. With more, few
-segments may be lost."""
+"""Maximum number of recoveries that slow start itself causes when it overshoots. With more
+recoveries, the share of lost segments must be at most `loss.RETRANSMITTED`."""
 WAITED_PCT = 50.0
-"""Maximum % of the busy time spent waiting for a receive window or send buffer: meanwhile TCP does
-not double its congestion window."""
+"""Maximum % of the busy time spent waiting for a receive window or send buffer. During these waits
+TCP does not double its congestion window."""
 
 LABELS = tuple(
     Label(
