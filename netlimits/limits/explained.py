@@ -26,8 +26,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     """Return the verdicts, one row for each configuration.
 
     Args:
-        results: A campaign, or a frame of runs. The link of a frame's runs is unknown, so their
-            throughput is not compared with its rate.
+        results: A campaign, or a frame of runs. The link of a frame's runs is unknown, so
+            throughput is not compared with the link's rate.
 
     Returns:
         A frame with the configuration's factors and these columns:
@@ -137,8 +137,8 @@ def _known(
 ) -> dict[str, Any]:
     """Return the `known` columns of `runs`, and the `bounds` columns of the run `of`.
 
-    `passed` is the highest throughput of the runs with a change. A bound of a shared mechanism
-    below it must be wrong and is omitted.
+    `passed` is the highest throughput of the runs with a change. If a shared mechanism has a lower
+    bound than that, the bound must be wrong and is omitted.
     """
     figures = known.figures(runs)
     bounding = {
@@ -180,7 +180,7 @@ def with_limits(frame: pd.DataFrame, by_config: Mapping[str, str]) -> pd.Series[
 
 
 def limits_of(campaign: Campaign) -> Mapping[str, str]:
-    """Return what limits each configuration, by its value in the column `config`.
+    """Return what limits each configuration. The keys are values of the column `config`.
 
     Raises DataError like `explain`.
     """
@@ -248,7 +248,10 @@ def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _agree(configuration: tuple[str, ...], run: tuple[str, ...]) -> bool:
-    """Return True if a run's values equal the configuration's. An empty value is unknown."""
+    """Return True if a run's values equal the configuration's values.
+
+    An unknown value of the run is empty, and equal to any value.
+    """
     return all(b in ("", a) for a, b in zip(configuration, run, strict=True))
 
 

@@ -49,15 +49,15 @@ class RunFigures:
         bound_mbps: Goodput bound of the link at the run's MTU; None if unknown.
         mtu: MTU of the data link; None if unknown.
         one_machine: True if both ends share CPUs.
-        goal_mbps: Target rate of all the tool's streams together; None if it has none.
-        rates_by_size: Bytes per packet -> median packets/s of a configuration. It contains the
+        goal_mbps: Target rate of all the tool's streams together; None if not set.
+        rates_by_size: Bytes per packet -> median packets/s of a configuration, for the
             configurations that differ from the run's only in sizes.
-        rates_by_streams: Number of connections -> median Mbit/s of a configuration. It contains
-            the configurations that differ from the run's only in the number of streams.
+        rates_by_streams: Number of connections -> median Mbit/s of a configuration, for the
+            configurations that differ from the run's only in the number of streams.
         most_mbps: Highest median `wire_mbps` of the configurations on the run's path.
         slowest: Throughput of the configuration's slowest run, divided by the throughput of its
             fastest run; None for fewer than three runs.
-        shapers: End -> rate that the experiment sets for the qdisc there, Mbit/s with headers.
+        shapers: End -> rate that the experiment sets for its qdisc, in Mbit/s including headers.
         queues: End -> number of receive queues of its NIC.
         send_bytes: Send size that the experiment asks for, in bytes.
         pcie_mbps: End -> capacity of the PCIe link of its NIC, Mbit/s.

@@ -32,7 +32,7 @@ SHAPERS = {
 
 
 class DataLinks:
-    """The data link of each run of a campaign, unless imported: rate, MTU, shapers, targets."""
+    """Facts about the data link of each run of a campaign. Imported campaigns have none."""
 
     def __init__(self, campaign: Campaign, numbers: Iterable[int]) -> None:
         self._campaign = campaign
@@ -84,11 +84,11 @@ class DataLinks:
         return decimal_bits(rate) * self._streams(run) / 1e6 or None if rate else None
 
     def send_bytes(self, run: int) -> int | None:
-        """Return the send size that the experiment sets, in bytes; None without a single size."""
+        """Return the send size that the experiment sets, in bytes; None if not a single size."""
         return size_of(self._setup(run), "send_size")
 
     def shapers(self, run: int) -> Mapping[str, float]:
-        """Return end -> rate of the experiment's qdisc there, in Mbit/s with headers of frames."""
+        """Return end -> rate that the experiment sets for its qdisc, Mbit/s including headers."""
         rates: dict[str, float] = {}
         for end, roles in self._ends(run).items():
             for use in self._setup(run).settings:
@@ -99,7 +99,7 @@ class DataLinks:
         return rates
 
     def pcie_mbps(self, run: int) -> Mapping[str, float]:
-        """Return end -> capacity of its NIC's PCIe link in Mbit/s, without virtual NICs."""
+        """Return end -> capacity of its NIC's PCIe link in Mbit/s. Virtual NICs are left out."""
         rates: dict[str, float] = {}
         for end, roles in self._ends(run).items():
             rate = self.fact(roles[0], "pcie").get("current_mbps")

@@ -25,8 +25,8 @@ SAME_READER = 0.5
 SHORT_PCT = 10.0
 """Maximum % by which the rate sent may be below the pace that a change sets."""
 LOADED_PCT = 95.0
-"""Minimum use of the busiest CPU under a load, in percent. A lower use is sufficient if it is GROWN
-times the use without the load."""
+"""Minimum use of the busiest CPU under a load, in percent. A lower use is sufficient if it is at
+least GROWN times the use without the load."""
 FULL_PCT = 90.0
 """Minimum % of a CPU that runs use or wait for without a load, if a load is to prove a limit. Loads
 take half of a CPU, so they slow any run that needs more than half, whatever the limit is."""
@@ -59,7 +59,7 @@ def _moved(figure: Figure, ratio: float, words: str) -> Check:
 
 
 def _own_server(changed: Runs, without: Runs) -> str:
-    """Return why more streams prove nothing, if the same slow process reads all; else ""."""
+    """Return why more streams prove nothing, if one slow process reads all streams; else ""."""
     unread = median_of(changed, lambda run: run.unread)
     if unread is None or unread < SAME_READER:
         return ""

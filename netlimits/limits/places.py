@@ -58,7 +58,7 @@ def losses(run: RunFigures) -> dict[str, float]:
         return {}
     counted = {where: run.sent(name) for name, where in OF_SENDER.items()}
     counted |= {where: run.received(name) for name, where in OF_RECEIVER.items()}
-    if run.received("ingress_drops"):  # the drop reason counts the same packets again
+    if run.received("ingress_drops"):  # the kernel also counts these drops by reason
         counted.pop(OF_RECEIVER["dropped_tc_ingress"])
     places, rest = {}, total
     for where, count in counted.items():

@@ -188,15 +188,15 @@ def proved(
 ) -> dict[str, Any]:
     """Return the verdict after the proofs: its class, `state`, proof in words and ratio.
 
-    `applicable` are the classes that apply to such runs, so no class of datagrams for TCP.
+    `applicable` are the classes that apply to such runs. For example, classes of datagrams do not
+    apply to TCP.
 
     Another class replaces the class of the verdict if it is the only class that meets these
     conditions:
 
     - The class is proven.
     - Counters suggest the class, or its change is specific to it.
-    - No class that would explain its evidence is still possible: suggested or tried, but not
-      refuted.
+    - Every suggested or tested class that would explain the evidence for this class is refuted.
     - If the proof of the verdict is open or proven, the change must be specific, and the class must
       explain the evidence for the verdict. For example, a packet rate also looks like a cap on the
       path, and a CPU full of softirq also looks like a packet rate.

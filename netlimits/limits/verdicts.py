@@ -50,8 +50,8 @@ RIVALS, SHARED = ("sender-cpu", "receiver-cpu"), "host-full"
 If the class SHARED fires too, because both ends share a machine, it replaces them."""
 
 IDLE = 0.5
-"""Minimum strength of the classes in RIVALS and SHARED. Below it they come last among the likely
-classes, because a CPU that is half idle limits nothing."""
+"""Below this strength, classes in RIVALS and SHARED come last among the likely classes, because a
+CPU that is half idle limits nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Verdict:
     Attributes:
         limit: Name of a class, or UNDETERMINED.
         sentence: The evidence in words.
-        figures: The figures behind it.
-        runner_up: Class with the strongest other sign, or "".
+        figures: The figures behind the evidence, by name.
+        runner_up: The next likely class, or "" if there is none.
         why_not: Why the runner-up is not the verdict.
         decide: The change that would prove the class, or other advice.
         share: Share of the runs that have the most frequent verdict.
@@ -158,7 +158,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     agreed = counts[likely[0]]
     first = [verdict for verdict in verdicts if likely[0] in (verdict.limit, verdict.points_to)]
     nearest = len(first) - agreed
-    # no single run may have the likeliest class of all runs in first place
+    # the likeliest class over all runs is not always the first of any run
     nearest_class = next(each for each in CLASSES if each.name == likely[0])
     decide = first[0].decide if first else nearest_class.intervention.decides(likely[0])
     more = f", and the nearest class of {nearest} more" if nearest else ""
@@ -178,9 +178,9 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
-    """Return the class that AGREEMENT of the runs have first if refuted classes are skipped.
+    """Return the class that ranks first in AGREEMENT of the runs, without refuted classes.
 
-    A run has the class of its verdict first, then its likely classes with scores of at least
+    Each run ranks the class of its verdict first, then its likely classes with scores of at least
     LEAST_SIGN. Return "" if too few runs agree.
     """
     counts: Counter[str] = Counter()

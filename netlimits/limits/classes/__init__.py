@@ -1,7 +1,7 @@
 """The classes of limits of hosts and of the path, in order of precedence.
 
 If several classes fire, the first of them is the verdict, because it can also explain the evidence
-for the others. CPUs of both ends are an exception (`verdicts.RIVALS`). The order is:
+for the others. Exception: the CPUs of the two ends (see `verdicts.RIVALS`). The order is:
 
 - limits that the experiment or the program sets: a pace, a target rate, too little data to send,
   one transaction per round trip;

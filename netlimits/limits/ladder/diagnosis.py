@@ -159,12 +159,13 @@ def judged(
     `verdict` is the workload's row of `explain`, and `rows` are its rows of `sensitivities`. The
     first of these rules that applies decides:
 
-    1. A class that `explain` has proven is `proven`. Exception: if throughput follows the CPU of an
-       end, a class of SHARED_SUM is not accepted.
-    2. The resource that throughput follows most is `proven`, as a class of limits.
-    3. The class that `explain` suggests is `suggested`, unless its resource is ruled out.
+    1. The class that `explain` has proven is `proven`. Exception: if throughput follows the CPU of
+       an end, a class of SHARED_SUM is not accepted.
+    2. The class of the resource that throughput follows most is `proven` (see `_named`).
+    3. The class that `explain` suggests is `suggested`, unless a change ruled out its resource.
     4. The class `left` (see `_left`) is `suggested`.
-    5. Otherwise the state is `open`. The limit is the likeliest class, or "".
+    5. Otherwise the state is `open`. The limit is the likeliest class, or "" if there is none or a
+       change ruled out its resource.
 
     Rule 2 skips resources that throughput follows whatever the limit is:
 
@@ -221,10 +222,11 @@ def _left(
 
 
 def _named(of: Resource, verdict: Mapping[str, Any]) -> str:
-    """Return the class of limits that a resource stands for, if it is proven to limit.
+    """Return the class of limits for a resource that is proven to be the limit.
 
-    If the verdict's class is among `of.limits`, return it. Else return the last class there with a
-    score of at least LEAST_SIGN. Without such a class return the first.
+    If the verdict's class is in `of.limits`, return that class. Else return the last class of
+    `of.limits` that is likely: its score is at least LEAST_SIGN. If none is likely, return the
+    first.
     """
     if verdict["class"] in of.limits:
         return str(verdict["class"])

@@ -123,8 +123,9 @@ def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[
     """Return the changes to make, in order of priority.
 
     The interventions of the leading classes come first. The doses of resources that counters do not
-    rule out follow. Loads on CPUs come before more streams, because a full CPU has the same effect
-    on more streams as a full path. `deciding` omits doses that prove nothing by themselves.
+    rule out follow. Loads on CPUs come before more streams, because a full CPU keeps the total
+    throughput of streams constant just like a full path. `deciding` omits doses that prove nothing
+    by themselves.
     """
     transactions = any(run.transactions for run in runs)
     leading = [
@@ -211,7 +212,7 @@ def _tests_packet_cap(of: Resource, verdict: Verdict) -> bool:
 
 
 def _wait(of: Resource, runs: Runs) -> float:
-    """Return the share of the time in which runs use or wait for a resource; guess if unknown."""
+    """Return the share of the time in which runs use or await a resource; a guess if unknown."""
     what = of.dose.what
     if what.endswith("_load"):
         used = _used(runs, what)

@@ -1,13 +1,13 @@
-"""Evidence that losses are not random (caused by transmission errors): a policer causes them.
+"""Evidence that a policer causes losses, because the losses do not look random.
 
-Random losses have four properties:
+Random losses, such as those from transmission errors, have four properties:
 
 - segments are lost one at a time;
 - TCP is not much faster than the bound for random losses (`bounds`);
 - throughput varies between runs as much as chance makes it vary;
 - retransmissions are lost as often as first transmissions.
 
-Losses without one of these properties are not random.
+The evidence is strong if the losses clearly lack one of these properties.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ SURE = 2.0
 
 
 def steady(run: RunFigures, least: float) -> list[Premise]:
-    """Return the premise that slowest / fastest run, by throughput, is at least `least`.
+    """Return the premise that the slowest run reached `least` times the fastest run's rate.
 
-    The list is empty if this ratio is unknown.
+    The list is empty if the ratio of these rates is unknown.
     """
     if run.slowest is None:
         return []

@@ -26,8 +26,8 @@ NEAR = 0.95
 """Maximum ratio of throughput to the link's goodput bound if a CPU is the limit."""
 LOADED = 0.75
 """Maximum ratio of throughput with a load to throughput without it, if a CPU is the limit. The load
-takes half of each CPU. If another limit leaves a tool needing less than two thirds of a CPU, the
-ratio is higher."""
+takes half of each CPU. The ratio is higher if the tool needs less than two thirds of a CPU, because
+something else limits it."""
 HELD_PCT = 50.0
 """Minimum % of the time that a thread waits for a CPU if a quota or a CPU binding holds it back.
 Other CPUs are idle meanwhile."""
@@ -41,7 +41,7 @@ NEEDS = ("cpu_peak_pct", "process_cpu_pct")
 
 
 def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
-    """Return a sign from an end's busiest CPU, or from its only tool thread if that is busier.
+    """Return a sign from an end's busiest CPU, or the tool's only thread there if it is busier.
 
     `whose` is the end in words. The time that the thread waited for a CPU counts as use. If both
     ends share a machine, only the thread counts.
@@ -81,7 +81,7 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     if clock:
         figures[f"{end}_cpu_mhz"] = clock
         at = f", at {clock:,.0f} MHz"
-    if held:  # a faster or another CPU does not help a thread that is held back
+    if held:  # a faster clock or more CPUs do not help a thread that is held back
         at, decide = "", f"a larger quota or other CPUs for the tool on the {whose} ({BY_HAND})"
     return Sign(tuple(premises), f"The {text}{at}.", figures, decide)
 

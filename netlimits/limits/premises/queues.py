@@ -14,7 +14,7 @@ ELSEWHERE = 0.5
 """Maximum share of the lost packets that the hosts themselves dropped, if the path is the limit."""
 LOST_BEHIND = 0.09
 """Maximum share of datagrams that are lost after leaving the sender, if the sender is the limit.
-With more losses, about a tenth of the datagrams does not arrive."""
+At this share, about a tenth of the datagrams does not arrive."""
 
 
 def read_at_once(run: RunFigures) -> list[Premise]:
@@ -40,7 +40,10 @@ def waits_on_path(run: RunFigures) -> list[Premise]:
 
 
 def lost_on_path(run: RunFigures) -> list[Premise]:
-    """Return the premise that hosts dropped at most half of the lost packets; empty if none."""
+    """Return the premise that hosts dropped at most half of the lost packets.
+
+    The list is empty if hosts dropped no packets.
+    """
     where = {place: n for place, n in places.losses(run).items() if place != places.PATH}
     total = places.lost(run)
     if not where or not total:

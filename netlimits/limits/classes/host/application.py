@@ -16,7 +16,7 @@ BUSY_PCT, SHORT_PCT, USED_PCT = 50.0, 95.0, 50.0
 also waits if at least SHORT_PCT of its samples find nothing to send in a send buffer that is at
 most USED_PCT full. If the fill of the buffer is unknown, both BUSY_PCT and SHORT_PCT must hold."""
 CPU_PCT, ROOM_PCT, WAITED_PCT = 90.0, 75.0, 25.0
-"""CPU_PCT is the sender's maximum CPU use, or ROOM_PCT if data is in flight most of the time.
+"""The sender's maximum CPU use is CPU_PCT, or ROOM_PCT if data is in flight most of the time.
 WAITED_PCT is the maximum share of the time that the sender waits for a CPU. Above these limits
 the sender may be slow because it lacks CPU."""
 

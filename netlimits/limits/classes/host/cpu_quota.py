@@ -13,7 +13,7 @@ QUOTA_PCT = 20.0
 class CpuQuota:
     name = "cpu-quota"
     title = "A CPU quota"
-    needs = ("process_cpu_pct",)  # a host without a quota has no `throttled_pct`
+    needs = ("process_cpu_pct",)  # not `throttled_pct`: hosts without a quota lack it
     intervention = Intervention("a quota (cpu.max) a quarter larger", least=1.1)
     labels: tuple[Label, ...] = ()
 

@@ -26,7 +26,7 @@ class HostFull:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the CPU use of the machine that both ends share; None for two."""
+        """Return a sign from the CPU use of the machine that both ends share, if they share one."""
         busy = run.sent("cpu_pct")
         used = [run.own(f"{end}_process_cpu_pct") for end in ("local", "remote")]
         if not run.one_machine or busy is None or None in used:

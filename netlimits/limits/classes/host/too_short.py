@@ -40,7 +40,7 @@ class TooShort:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the share of the run that TCP needed to double its window."""
+        """Return a sign from the share of the run in which TCP doubled its window repeatedly."""
         cwnd, rtt, elapsed = run.sent("cwnd_segs"), run.sent("min_rtt_us"), run.elapsed
         if not cwnd or not rtt or not elapsed:
             return None

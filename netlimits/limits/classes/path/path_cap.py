@@ -20,8 +20,8 @@ allow."""
 OF_BOUND = 0.9
 """Maximum ratio of throughput to the link's goodput bound. Above it, the link may be the cap."""
 OF_MOST = 0.8
-"""Minimum ratio of the run's rate to the highest rate of all configurations on the same path. These
-configurations have the same cap."""
+"""Minimum ratio of the run's rate to the highest rate of all configurations on the same path,
+because all of them have the same cap."""
 OF_SHAPER = 0.7
 """Maximum ratio of the rate of frames to the rate of the sender's own qdisc. Above it, packets may
 wait in this qdisc."""
@@ -39,7 +39,7 @@ SPACED_US = 100.0
 """Minimum time between two segments, in µs, for BUNCHED to count. If segments follow each other
 faster, one poll of the NIC receives several of them."""
 STEADY = 0.75
-"""Minimum ratio of a configuration's slowest run to its fastest run. All runs have the same cap."""
+"""Minimum ratio of a configuration's slowest run to its fastest run: both have the same cap."""
 
 LABELS = tuple(
     Label(
