@@ -1,4 +1,4 @@
-"""Verdicts of a campaign, or of any frame of runs, as a frame."""
+"""Verdicts on the configurations of a campaign, or of a frame of runs, as a frame."""
 
 from __future__ import annotations
 
@@ -26,32 +26,38 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     """Return the verdicts, one row for each configuration.
 
     Args:
-        results: A campaign, or a frame of runs. A frame has no link to compare throughput with.
+        results: A campaign, or a frame of runs. The link of a frame's runs is unknown, so
+            throughput is not compared with the link's rate.
 
     Returns:
         A frame with the configuration's factors and these columns:
 
-        - `class`, `state`: the class of limits; `suggested` or `undetermined`, and in a campaign
-          with interventions (`sequel`) `proven`, `refuted` or `open`.
-        - `proof`, `ratio`, `ratio_low`, `ratio_high`: the proof's sentence, and its ratio.
-        - `confidence`: the share of the runs that agree.
-        - `evidence`, `figures`: the sentence, and the columns behind it.
-        - `of_run`: the number of the run that evidence and bounds come from, if there are several.
-        - `runner_up`, `why_not`, `decide`: the next class, why it is not the verdict, and what
-          would decide.
-        - `points_to`, `likely`: the likeliest class of an undetermined configuration, and the two
-          likeliest with their scores (`calibration.Likelihood`).
+        - `class`: the class of limits.
+        - `state`: `suggested` or `undetermined`. In a campaign with interventions (see `sequel`) it
+          is `proven`, `refuted` or `open`.
+        - `proof`: the results of the interventions in words.
+        - `ratio`, `ratio_low`, `ratio_high`: the ratio of throughput with the change to throughput
+          without it, and its 95 % interval.
+        - `confidence`: the share of the judged runs that have the most frequent verdict.
+        - `evidence`, `figures`: the evidence in words, and its figures by name.
+        - `of_run`: the number of the run that evidence and bounds come from, if the configuration
+          has several runs.
+        - `runner_up`, `why_not`: the next likely class, and why it is not the verdict.
+        - `decide`: the change that would prove the class, or other advice.
+        - `points_to`, `likely`: the likeliest class of an undetermined configuration, and its two
+          likeliest classes with their scores (`calibration.Likelihood`).
         - `runs`, `judged`, `not_ok`: the number of ok runs, how many of them were judged (at most
           `evidence.JUDGED`), and how the other runs ended.
-        - `over_time`: when throughput changed within the runs, with the verdicts of both parts.
-        - `known`, `known_figures`, `bounds`, `bounds_mbps`: what is known whatever the verdict,
-          and what each mechanism allows.
+        - `over_time`: when throughput changed during a run, and the verdicts before and after.
+        - `known`, `known_figures`: facts that hold whatever the verdict, in words and as figures.
+        - `bounds`, `bounds_mbps`: the upper bounds on throughput by mechanism, in words and in
+          Mbit/s.
 
         A configuration whose runs all failed is undetermined with 0 runs, and its evidence says
         how they ended.
 
     Raises:
-        DataError: No run is ok.
+        DataError: No run is ok, or no column distinguishes the configurations.
     """
     import pandas as pd
 
@@ -75,7 +81,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         row |= _of_runs(part, row["of_run"], evidence)
         if spent := [*sentences.clauses(_alike(marked, part), direction)]:
             row["known"] = f"{row['known'].removesuffix('.') or 'Known:'}; {'; '.join(spent)}."
-        if row["state"] == PROVEN:  # the change moved the bound that limited these runs
+        if row["state"] == PROVEN:  # the proof replaces the computed bounds
             row["bounds"] = ""
         rows_of.append(row)
     for part in _failed(bad, frame):
@@ -109,9 +115,10 @@ def _identifying(frame: pd.DataFrame) -> list[str]:
 def _of_runs(
     part: pd.DataFrame, index: Any | None, evidence: Mapping[Any, RunFigures]
 ) -> dict[str, Any]:
-    """Return a configuration's `known` and `bounds` columns, and `of_run`.
+    """Return the columns `known`, `bounds` and `of_run` of a configuration.
 
-    Bounds are of the run at `index`, else of the one with the median throughput.
+    The bounds are those of the run at `index`. If that is None, the run with the median throughput
+    is used.
     """
     bare = proof.bare(part)
     if bare.empty:
@@ -128,10 +135,10 @@ def _of_runs(
 def _known(
     runs: Sequence[RunFigures], of: RunFigures, number: int | None = None, passed: float = 0.0
 ) -> dict[str, Any]:
-    """Return the columns `known` and `known_figures` of runs, and the bounds of the run `of`.
+    """Return the `known` columns of `runs`, and the `bounds` columns of the run `of`.
 
-    A bound of a shared mechanism that is below `passed`, the throughput of another run, is wrong
-    and left out.
+    `passed` is the highest throughput of the runs with a change. If a shared mechanism has a lower
+    bound than that, the bound must be wrong and is omitted.
     """
     figures = known.figures(runs)
     bounding = {
@@ -150,10 +157,10 @@ def _known(
 
 
 def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
-    """Return each ok run's limit (its configuration's class), by its index in the frame.
+    """Return what limits each ok run (the class of its configuration), indexed like the frame.
 
-    The limit is `undetermined` where a proof refuted the class. A chart of
-    `frame.assign(limited_by=…)` marks its points with the limits. Raises DataError as `explain`.
+    The limit is `undetermined` if a proof refuted the class. Charts of
+    `frame.assign(limited_by=…)` mark each point with its limit. Raises DataError like `explain`.
     """
     import pandas as pd
 
@@ -173,14 +180,17 @@ def with_limits(frame: pd.DataFrame, by_config: Mapping[str, str]) -> pd.Series[
 
 
 def limits_of(campaign: Campaign) -> Mapping[str, str]:
-    """Return configuration (column `config`) -> what limited it. Raises DataError as `explain`."""
+    """Return what limits each configuration. The keys are values of the column `config`.
+
+    Raises DataError like `explain`.
+    """
     return _limits(campaign)[0]
 
 
 def _limits(results: Campaign | pd.DataFrame) -> tuple[Mapping[str, str], Mapping[Any, str]]:
-    """Return configuration -> limit and index -> limit; one of them is empty.
+    """Return two mappings: configuration -> limit, and row index -> limit. One of them is empty.
 
-    A frame without a column `config` has limits by index only.
+    The second mapping is only used for a frame without a column `config`.
     """
     frame, evidence = evidence_of(results)
     rows = {index: of_run(run) for index, run in evidence.items()}
@@ -198,7 +208,7 @@ def _judged(
     rows: Mapping[Any, Verdict],
     evidence: Mapping[Any, RunFigures],
 ) -> dict[str, Any]:
-    """Return a configuration's verdict, after its interventions, in the columns of `explain`."""
+    """Return a configuration's verdict, updated by its proofs, in the columns of `explain`."""
     bare = proof.bare(part)
     verdict = Verdict(UNDETERMINED, "No run without an intervention is ok.", {}, runs=0)
     if len(bare):
@@ -215,7 +225,7 @@ def _judged(
 
 
 def _alike(bad: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of `bad` that belong to the configuration of `ok`."""
+    """Return the runs of `bad` that have the same configuration as the runs `ok`."""
     if bad.empty:
         return bad
     key = _key(ok)
@@ -238,7 +248,10 @@ def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _agree(configuration: tuple[str, ...], run: tuple[str, ...]) -> bool:
-    """Return True if a run has a configuration's values, as far as they are known of the run."""
+    """Return True if a run's values equal the configuration's values.
+
+    An unknown value of the run is empty, and equal to any value.
+    """
     return all(b in ("", a) for a, b in zip(configuration, run, strict=True))
 
 
@@ -247,7 +260,10 @@ def _texts(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the runs of each configuration. Raises DataError if nothing distinguishes them."""
+    """Return the runs of each configuration.
+
+    Raises DataError if no column distinguishes the configurations.
+    """
     key = _key(frame)
     if not key and not proof.tested(frame):
         raise DataError(
@@ -266,7 +282,7 @@ def _key(frame: pd.DataFrame) -> list[str]:
 
 
 def runs(results: Campaign | pd.DataFrame, run: int | None = None) -> pd.DataFrame:
-    """Return the verdict of each ok run, or of `run` alone, in the columns of `explain`."""
+    """Return the verdict on each ok run, or only on run number `run`, as `explain` does."""
     import pandas as pd
 
     frame, evidence = evidence_of(results, run, sampled=run is not None)
@@ -286,12 +302,12 @@ def runs(results: Campaign | pd.DataFrame, run: int | None = None) -> pd.DataFra
 
 
 def heading(factor: str) -> str:
-    """Return a factor's name as a column beside a verdict's, with a `_` if that name is taken."""
+    """Return the column name of a factor: its name, plus `_` if a verdict has such a column."""
     return f"{factor}_" if factor in (*COLUMNS, "verdict") else factor
 
 
 def standing(row: Mapping[str, Any] | pd.Series[Any]) -> str:
-    """Return the class of a row of `explain`; UNDETERMINED if it was refuted."""
+    """Return the class in a row of `explain`; UNDETERMINED if a proof refuted it."""
     return str(row["class"]) if row["state"] != REFUTED else UNDETERMINED
 
 

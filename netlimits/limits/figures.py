@@ -12,8 +12,8 @@ from typing import Any
 from netlimits import tools
 
 TCP_HEADERS, UDP_HEADERS = 66, 42
-"""Bytes of headers that interfaces and qdiscs count in each packet: Ethernet, IPv4, and TCP with
-timestamps or UDP."""
+"""Bytes of headers that interfaces and qdiscs count in each packet. Both numbers include Ethernet
+and IPv4; the TCP header has timestamps."""
 
 DERIVED = {
     "bound_mbps": "The rate of data that the link can carry at the run's MTU, Mbit/s",
@@ -32,11 +32,11 @@ DERIVED = {
     "Mbit/s",
     "wire_mbps": "Throughput with the headers of its packets, Mbit/s",
 }
-"""Figures of verdicts that are not columns of a run, with their meaning."""
+"""Name -> meaning, for figures in verdicts that are not columns of a run."""
 
 
 def mbps(rate: float) -> str:
-    """Return a rate with its unit: whole Mbit/s from 1,000 on, else four significant digits."""
+    """Format a rate with its unit: whole Mbit/s from 1,000 up, else four significant digits."""
     return f"{rate:,.0f} Mbit/s" if rate >= 1000 else f"{rate:.4g} Mbit/s"
 
 
@@ -49,18 +49,18 @@ class RunFigures:
         bound_mbps: Goodput bound of the link at the run's MTU; None if unknown.
         mtu: MTU of the data link; None if unknown.
         one_machine: True if both ends share CPUs.
-        goal_mbps: Rate that the tool was told to send at; None without one.
-        rates_by_size: Bytes a packet -> packets/s: medians of configurations that differ from the
-            run's in sizes only.
-        rates_by_streams: Connections -> Mbit/s: medians of configurations that differ from the
-            run's in the number of streams only.
+        goal_mbps: Target rate of all the tool's streams together; None if not set.
+        rates_by_size: Bytes per packet -> median packets/s of a configuration, for the
+            configurations that differ from the run's only in sizes.
+        rates_by_streams: Number of connections -> median Mbit/s of a configuration, for the
+            configurations that differ from the run's only in the number of streams.
         most_mbps: Highest median `wire_mbps` of the configurations on the run's path.
-        slowest: Throughput of the configuration's slowest run over that of its fastest; None for
-            fewer than three runs.
-        shapers: End -> rate of frames, Mbit/s, that the experiment gives its own qdisc.
-        queues: End -> receive queues of its NIC.
+        slowest: Throughput of the configuration's slowest run, divided by the throughput of its
+            fastest run; None for fewer than three runs.
+        shapers: End -> rate that the experiment sets for its qdisc, in Mbit/s including headers.
+        queues: End -> number of receive queues of its NIC.
         send_bytes: Send size that the experiment asks for, in bytes.
-        pcie_mbps: End -> rate that the PCIe link of its NIC carries, Mbit/s.
+        pcie_mbps: End -> capacity of the PCIe link of its NIC, Mbit/s.
         gained: Bytes that the run's tunnel adds to each packet.
         of_file: True for a run from a file, whose experiment is unknown.
     """
@@ -82,12 +82,12 @@ class RunFigures:
     of_file: bool = False
 
     def figure(self, column: str) -> float | None:
-        """Return a figure, else a tool's own figure of that name; None if both are missing."""
+        """Return the figure `column`, else a tool's own figure of that name; None if missing."""
         names = (column, *(prefix + column for prefix in tools.COLUMN_PREFIXES))
         return next((value for name in names if (value := self.own(name)) is not None), None)
 
     def own(self, column: str) -> float | None:
-        """Return a figure under exactly this name; None if it is missing."""
+        """Return the figure of exactly this column; None if it is missing."""
         value = self.figures.get(column)
         if isinstance(value, int | float) and not math.isnan(value):
             return float(value)
@@ -95,7 +95,10 @@ class RunFigures:
 
     @cached_property
     def sender(self) -> str:
-        """`local` or `remote`: the end that sent more bytes, else the one with a send rate."""
+        """The end that sent more bytes: `local` or `remote`.
+
+        If no bytes are known, it is `remote` if that end reports a send rate, else `local`.
+        """
         local, remote = (self.own(f"{end}_tx_bytes") for end in ("local", "remote"))
         if local is None or remote is None or not local + remote:
             return "remote" if self.own("remote_send_throughput_mbps") is not None else "local"
@@ -110,11 +113,11 @@ class RunFigures:
         return self.figure(f"{self.sender}_{name}")
 
     def received(self, name: str) -> float | None:
-        """Return a figure of the receiving end, as `sent` does."""
+        """Return a figure of the receiving end, by its name without `local_` or `remote_`."""
         return self.figure(f"{self.receiver}_{name}")
 
     def thread_pct(self, end: str) -> float | None:
-        """Return the load of the tool's only thread at an end in % of one CPU; None for several."""
+        """Return the CPU use of the tool's thread at an end, in %; None for several threads."""
         single = 1 in (self.own(f"{end}_threads"), self.own(f"{end}_connections"))
         return self.process_pct(end) if single else None
 
@@ -123,7 +126,7 @@ class RunFigures:
         return None if used is None else min(100.0, used)
 
     def wanted_pct(self, end: str) -> float | None:
-        """Return the % of time in which the tool used a CPU at an end or waited for one."""
+        """Return the % of the time in which the tool at an end used a CPU or waited for one."""
         used, waited = self.process_pct(end), self.own(f"{end}_cpu_wait_pct") or 0.0
         return None if used is None else min(100.0, used + waited)
 
@@ -132,13 +135,13 @@ class RunFigures:
         return "busiest CPU" if number is None else f"CPU {number:.0f}"
 
     def busiest_pct(self, end: str) -> float | None:
-        """Return the load of an end's busiest CPU, or of the tool's thread if that is more, %."""
+        """Return the use of an end's busiest CPU, or of the tool's only thread if higher, in %."""
         peak, thread = self.figure(f"{end}_cpu_peak_pct"), self.thread_pct(end)
         return peak if peak is None or thread is None else max(peak, thread)
 
     @property
     def busiest(self) -> float | None:
-        """Return the higher `busiest_pct` of both ends; None if one of them is unknown."""
+        """Return the higher `busiest_pct` of the two ends; None if either is unknown."""
         ends = [self.busiest_pct(end) for end in ("local", "remote")]
         known = [busy for busy in ends if busy is not None]
         return max(known) if len(known) == len(ends) else None
@@ -149,19 +152,19 @@ class RunFigures:
 
     @cached_property
     def udp(self) -> bool:
-        """True if datagrams carried the data: there were more of them than TCP segments."""
+        """True if the sender sent more UDP datagrams than TCP segments."""
         names = ("udp_out_datagrams", "tcp_out_segs")
         datagrams, segments = (self.own(f"{self.sender}_{name}") for name in names)
         return datagrams is not None and segments is not None and datagrams > segments
 
     @property
     def transactions(self) -> float | None:
-        """Return the transactions a second of a request/response run; None for any other."""
+        """Return the transactions per second of a request/response run; None for other runs."""
         return self.figure("transaction_rate_tps")
 
     @property
     def achieved(self) -> float | None:
-        """Return what interventions are judged by: transactions a second, else throughput."""
+        """Return the rate that interventions compare: transactions per second, else throughput."""
         return self.transactions or self.throughput
 
     @property
@@ -170,19 +173,19 @@ class RunFigures:
 
     @property
     def inflation(self) -> float | None:
-        """Return the round trip over its minimum: 1 if no packet waits in a queue."""
+        """Return the ratio of the RTT to its minimum, which is 1 if no packet waits in a queue."""
         rtt, least = self.sent("rtt_us"), self.sent("min_rtt_us")
         return rtt / least if rtt and least else None
 
     @property
     def queueing_us(self) -> float | None:
-        """Return the part of the round trip that packets spend in queues, µs."""
+        """Return the part of the RTT that packets spend in queues, in µs."""
         rtt, least = self.sent("rtt_us"), self.sent("min_rtt_us")
         return None if rtt is None or not least else max(0.0, rtt - least)
 
     @property
     def retransmitted(self) -> float | None:
-        """Return the share of TCP's segments that were sent again; None if unknown."""
+        """Return the share of TCP segments that were retransmitted; None if unknown or for UDP."""
         retransmitted, out = self.sent("tcp_retrans_segs"), self.sent("tcp_out_segs")
         return None if retransmitted is None or not out or self.udp else retransmitted / out
 
@@ -196,7 +199,7 @@ class RunFigures:
 
     @property
     def sent_datagrams_lost(self) -> float | None:
-        """Return the share of the datagrams sent that no program received; None for TCP."""
+        """Return the share of the sent datagrams that did not reach a program; None for TCP."""
         sent, arrived = self.sent("udp_out_datagrams"), self.received("udp_in_datagrams")
         if not self.udp or not sent or arrived is None:
             return None
@@ -208,7 +211,7 @@ class RunFigures:
 
     @property
     def packet_bytes(self) -> float | None:
-        """Return the bytes of user data that a packet carries on average."""
+        """Return the mean number of bytes of user data in a packet."""
         rate, packets = self.throughput, self.sent("tcp_out_segs")
         if self.udp:
             packets = self.sent("udp_out_datagrams")
@@ -219,28 +222,28 @@ class RunFigures:
 
     @property
     def packet_rate(self) -> float | None:
-        """Packets with user data that arrived per second."""
+        """Return the number of packets with user data that arrived per second."""
         rate, size = self.throughput, self.packet_bytes
         return rate * 1e6 / 8 / size if rate and size else None
 
     @property
     def shaper_mbps(self) -> float | None:
-        """Return the rate of the sender's own qdisc: the experiment's, else the one found."""
+        """Return the rate of the sender's qdisc: from the experiment, else as read on the host."""
         of_flow = self.sent("qdisc_flow_rate_mbps")
         rate = self.sent("qdisc_rate_mbps") or (of_flow and of_flow * self.flows)
         return self.shapers.get(self.sender) or rate or None
 
     @property
     def window_mbps(self) -> float | None:
-        """Return the rate that all congestion windows together allow: cwnd x mss / rtt, Mbit/s."""
+        """Return the sum of cwnd x MSS / RTT over all connections, in Mbit/s."""
         cwnd, mss, rtt = (self.sent(name) for name in ("cwnd_segs", "mss_bytes", "rtt_us"))
         if not cwnd or not mss or not rtt:
             return None
-        return cwnd * mss * 8 / rtt * (self.sent("connections") or 1)  # bytes in µs: Mbit/s
+        return cwnd * mss * 8 / rtt * (self.sent("connections") or 1)  # bits per µs = Mbit/s
 
     @property
     def wire_mbps(self) -> float | None:
-        """Return throughput with the packets' headers; without them if packet sizes are unknown."""
+        """Return throughput including headers; without headers if packet sizes are unknown."""
         rate, size = self.throughput, self.packet_bytes
         if rate is None or not size:
             return rate

@@ -1,4 +1,4 @@
-"""Sentences on results without counters, such as imported ones: rate, losses, round trip, CPU."""
+"""Sentences on results without counters, such as imported results: rate, losses, RTT, CPU."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from netlimits.limits.figures import RunFigures, mbps, median_of
 ETHERNET_MBPS = (10, 100, 1000, 2500, 5000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000,
                  400_000)  # fmt: skip
 NEAR, OVER = 0.9, 1.005
-"""Range of throughput over the bound of an Ethernet in which a sentence names that Ethernet."""
+"""If the ratio of throughput to the goodput bound of an Ethernet speed is in this range, the
+sentence names that speed."""
 
 BUSY = 90.0
-"""Percentage of one CPU from which a tool's process may be the limit."""
+"""Minimum use of one CPU by the tool's process, in percent, if its CPU may be the limit."""
 
 HEADERS = 52
-"""Bytes of IPv4 and TCP headers with timestamps: MTU less MSS."""
+"""Bytes of IPv4 and TCP headers with timestamps: the difference between MTU and MSS."""
 
 
 def known(runs: Sequence[RunFigures]) -> str:
@@ -53,7 +54,7 @@ def _rate(runs: Sequence[RunFigures]) -> Iterator[str]:
 
 
 def hints(run: RunFigures) -> Mapping[str, str]:
-    """Return class -> a clause with the figures that point to it but do not suffice to judge it."""
+    """Return class -> clause with figures that suggest the class but are too few to judge it."""
     parts = {}
     if clause := ", ".join(_losses([run])):
         parts["loss"] = clause
@@ -77,7 +78,7 @@ def _losses(runs: Sequence[RunFigures]) -> Iterator[str]:
 
 
 def _share(percent: float) -> str:
-    """Return a percentage with two digits, never in exponential notation."""
+    """Format a percentage with two significant digits, without exponential notation."""
     if 0 < percent < 0.01:
         return "under 0.01 %"
     return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"

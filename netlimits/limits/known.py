@@ -1,4 +1,4 @@
-"""Known facts of a configuration whatever its verdict: rate, RTT, losses, queues, CPUs."""
+"""Facts about a configuration that hold whatever its verdict, such as RTT, losses and CPU use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from netlimits.limits.figures import Figure, RunFigures, mbps, median_of
 from netlimits.model.drop_reasons import cause
 
 LEAST = 0.5
-"""Minimum of a figure for sentences, which would print less as 0; `known_figures` has it anyway."""
+"""Minimum value of a figure to be printed, because sentences would round a lower value to 0. The
+column `known_figures` has all values."""
 
 Runs = Sequence[RunFigures]
 
@@ -53,14 +54,15 @@ KNOWN: Mapping[str, Figure] = {
     "one_kernel_cpu_pct": lambda run: run.sent("cpu_pct") if run.one_machine else None,
     "others_cpu_pct": lambda run: run.sent("other_cpu_pct") if run.one_machine else None,
 }
-"""Figure -> function of one run. A configuration has the median of the runs that have it."""
+"""Name of a figure -> function that returns it for one run. A configuration gets the median over
+its runs."""
 
 CHANGE = ("throughput_change_s", "throughput_change_ratio")
-"""Figures of runs whose throughput changed; other runs lack them."""
+"""Figures that a run has only if its throughput changed during the run."""
 
 
 def figures(runs: Runs) -> dict[str, float]:
-    """Return the known figures of runs as medians, including losses by place and by reason."""
+    """Return the median of each known figure, and of the losses at each place and by reason."""
     known = {
         name: value for name, of in KNOWN.items() if (value := median_of(runs, of)) is not None
     }
@@ -90,7 +92,7 @@ def _reasons(runs: Runs, end: str) -> list[str]:
 
 
 def sentence(known: Mapping[str, float], runs: int = 1) -> str:
-    """Return known figures, which are medians of `runs` runs, in one sentence; "" for none."""
+    """Return one sentence with the known figures, the medians of `runs` runs; "" for none."""
     parts = [
         clause
         for clauses in (_rate, _round_trip, _windows, _losses, _queues)
@@ -102,7 +104,7 @@ def sentence(known: Mapping[str, float], runs: int = 1) -> str:
 
 
 def one_kernel(configurations: Iterable[Mapping[str, float]]) -> str:
-    """Return a sentence on the load of the kernel that both ends share; "" if they do not.
+    """Return a sentence on CPU use if both ends share one kernel; "" for two kernels.
 
     Args:
         configurations: The known figures of each configuration.

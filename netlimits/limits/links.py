@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 VIRTUAL = ("veth", "virtio_net", "tun", "bridge", "xen_netfront", "hv_netvsc", "vif")
-"""Drivers of virtual NICs, whose link speed is made up."""
+"""Drivers of virtual NICs, which report an arbitrary link speed."""
 
 OF_PATHS = ("qdisc", "switch", "link", "carrier", "route", "pause", "ingress", "tunnel")
 """Settings that change the path between the ends. All others change only a host."""
@@ -28,11 +28,11 @@ SHAPERS = {
     "cake": ("bandwidth",),
     "fq": ("maxrate",),
 }
-"""Kind of qdisc -> the options that set its rate; the first that is given counts."""
+"""Kind of qdisc -> the options that set its rate. If several are given, the first one counts."""
 
 
 class DataLinks:
-    """The data link of each run of a campaign that netlimits ran: rate, MTU, shapers, targets."""
+    """Facts about the data link of each run of a campaign. Imported campaigns have none."""
 
     def __init__(self, campaign: Campaign, numbers: Iterable[int]) -> None:
         self._campaign = campaign
@@ -43,7 +43,7 @@ class DataLinks:
         self._machines = campaign.archive.machines
 
     def rate(self, run: int) -> float | None:
-        """Return the link's rate in bit/s; None if it is unknown or made up by a virtual NIC."""
+        """Return the link's rate in bit/s; None if it is unknown or the NIC is virtual."""
         sender = self._sender(run)
         if self._is_virtual(sender):
             return None
@@ -55,13 +55,13 @@ class DataLinks:
         return float(number[1]) * 1e6 if number else None
 
     def ipv6(self, run: int) -> bool:
-        """Return True if a run's data goes over IPv6, by `family`, else by the sender's address."""
+        """Return True if a run uses IPv6, by its `family` or, without one, the sender's address."""
         family = self._setup(run).around.family
         address = self._machines[self._sender(run)].address or ""
         return family == "ipv6" if family else ":" in address
 
     def tunnel(self, run: int) -> tuple[tuple[str, ...], bool, int]:
-        """Return the run's tunnel headers, True if the outer IP is IPv6, and the bytes they add."""
+        """Return a run's tunnel headers, True if the outer IP is IPv6, and the bytes they add."""
         options = next(iter(self._options("tunnel", run)), None)
         if options is None:
             return (), False, 0
@@ -70,7 +70,7 @@ class DataLinks:
         return (kind,), outer, layer(kind).fixed("IPv6" if outer else "IPv4")
 
     def mtu(self, run: int) -> int | None:
-        """Return the MTU of a run: that of the experiment, else that of the host."""
+        """Return the MTU that the experiment sets for a run, else the MTU of the sender's link."""
         of = self._runs[run]
         if of.config not in self._mtus:
             own = self.fact(self._sender(run), "link").get("mtu")
@@ -79,16 +79,16 @@ class DataLinks:
         return self._mtus[of.config]
 
     def goal_mbps(self, run: int) -> float | None:
-        """Return the target rate of all the tool's streams together, Mbit/s; None without one."""
+        """Return the target rate of all the tool's streams together in Mbit/s; None if not set."""
         rate = self._setup(run).options.get("rate")
         return decimal_bits(rate) * self._streams(run) / 1e6 or None if rate else None
 
     def send_bytes(self, run: int) -> int | None:
-        """Return the send size that the tool was asked for, in bytes, or None."""
+        """Return the send size that the experiment sets, in bytes; None if not a single size."""
         return size_of(self._setup(run), "send_size")
 
     def shapers(self, run: int) -> Mapping[str, float]:
-        """Return end -> Mbit/s of frames that the experiment's qdisc at that end allows."""
+        """Return end -> rate that the experiment sets for its qdisc, Mbit/s including headers."""
         rates: dict[str, float] = {}
         for end, roles in self._ends(run).items():
             for use in self._setup(run).settings:
@@ -99,7 +99,7 @@ class DataLinks:
         return rates
 
     def pcie_mbps(self, run: int) -> Mapping[str, float]:
-        """Return end -> Mbit/s that the PCIe link of its NIC carries; not for virtual NICs."""
+        """Return end -> capacity of its NIC's PCIe link in Mbit/s. Virtual NICs are left out."""
         rates: dict[str, float] = {}
         for end, roles in self._ends(run).items():
             rate = self.fact(roles[0], "pcie").get("current_mbps")
@@ -108,7 +108,7 @@ class DataLinks:
         return rates
 
     def queues(self, run: int) -> Mapping[str, int]:
-        """Return end -> receive queues of its NIC; empty if the experiment changes the number."""
+        """Return end -> number of its NIC's receive queues; empty if the experiment changes it."""
         if any(True for _ in self._options("channels", run)):
             return {}
         counts = {}
@@ -120,7 +120,10 @@ class DataLinks:
         return counts
 
     def path(self, run: int) -> tuple[Any, ...] | None:
-        """Return a key shared by runs on the same path with as many streams; None in a mesh."""
+        """Return a key for the run's path and number of streams; None in a mesh.
+
+        Runs on the same path with the same number of streams have equal keys.
+        """
         experiment, of = self._campaign.experiment, self._runs[run]
         if experiment.mesh:
             return None
@@ -133,7 +136,7 @@ class DataLinks:
         return self._paths[of.config]
 
     def fact(self, role: str, name: str) -> Mapping[str, Any]:
-        """Return a fact of a role's host as a mapping; empty if it is unknown or has no keys."""
+        """Return a fact of a role's host; empty if the fact is unknown or not a mapping."""
         value = self._value(role, name)
         return value if isinstance(value, dict) else {}
 
@@ -163,7 +166,7 @@ class DataLinks:
 
 
 def _shaped(options: Any) -> Iterator[tuple[str, float]]:
-    """Yield the kind and the rate in bit/s of each shaper of a qdisc and its children."""
+    """Yield kind and rate (bit/s) of each shaper: the qdisc itself and its children."""
     while isinstance(options, Mapping):
         kind = str(options.get("kind"))
         names = SHAPERS.get(kind, ())

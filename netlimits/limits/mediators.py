@@ -1,4 +1,4 @@
-"""Checks that an intervention had its direct effect: if it had none, it proves nothing."""
+"""Checks that an intervention had its direct effect, because otherwise it proves nothing."""
 
 from __future__ import annotations
 
@@ -8,39 +8,44 @@ from netlimits.limits.figures import Figure, RunFigures, median_of
 
 Runs = Sequence[RunFigures]
 Check = Callable[[Runs, Runs], str]
-"""Function of the runs with and without the change -> why it had no effect; "" if it had one."""
+"""Function of the runs with a change and the runs without it. It returns why the change proves
+nothing, or "" if the check passes."""
 
 GROWN, MORE, FEWER, ENDED = 1.2, 1.5, 0.7, 1 / 3
-"""Ratio of a figure to its value without the change from which the change had its effect: at least
-GROWN for a window, buffer, load or round trip, MORE for connections or length; at most FEWER for
-the packet size, ENDED for losses or fragments."""
+"""Limits on the ratio of a figure with the change to the figure without it, if the change had its
+effect. Minimum ratios: GROWN for a window, buffer, load or round trip; MORE for the number of
+connections or the length of a run. Maximum ratios: FEWER for the size of packets; ENDED for losses
+or fragments."""
 LASTED = 0.8
-"""Ratio of the losses with and without the change above which they do not depend on the rate."""
+"""Losses do not depend on the rate if the sender sends less, but more than this share of the loss
+percentage remains."""
 SAME_READER = 0.5
-"""Minimum unread share of the receive windows if the receiving program is slow
-(`premises.queues.UNREAD`)."""
+"""Minimum unread share of the receive windows if the receiving program is slow, as in
+`premises.queues.UNREAD`."""
 SHORT_PCT = 10.0
-"""Maximum shortfall of the rate sent against the pace of a change, in percent."""
+"""Maximum % by which the rate sent may be below the pace that a change sets."""
 LOADED_PCT = 95.0
-"""Minimum use of the busiest CPU with a load, in percent, unless the use has GROWN."""
+"""Minimum use of the busiest CPU under a load, in percent. A lower use is sufficient if it is at
+least GROWN times the use without the load."""
 FULL_PCT = 90.0
-"""Minimum % of a CPU that a run uses or waits for if CPU time is the limit. A load takes half of a
-CPU, which slows any run that needs more than half, whatever limits it."""
+"""Minimum % of a CPU that runs use or wait for without a load, if a load is to prove a limit. Loads
+take half of a CPU, so they slow any run that needs more than half, whatever the limit is."""
 EASED = 0.95
-"""Maximum ratio of the busiest CPU's softirq, or of its share of the packets, to that without RPS,
-for RPS to have moved work to other CPUs."""
+"""Maximum ratio of a figure with RPS to the figure without RPS, if RPS moved work to other CPUs.
+The figure is either the softirq of the busiest CPU or the share of packets that it processes."""
 
 
 def _both(changed: Runs, without: Runs, figure: Figure) -> tuple[float, float] | None:
-    """Return the medians with and without the change; None if either is unknown."""
+    """Return the medians of a figure with and without the change; None if either is unknown."""
     now, before = median_of(changed, figure), median_of(without, figure)
     return None if now is None or before is None else (now, before)
 
 
 def _moved(figure: Figure, ratio: float, words: str) -> Check:
-    """Return the check that a figure grew to `ratio` times its value, or fell to it if below 1.
+    """Return a check that a figure grew to at least `ratio` times its value without the change.
 
-    `words` is a format string for the medians with and without the change.
+    If `ratio` is below 1, the figure must fall to at most `ratio` times its value. `words` is the
+    reason to return otherwise: a format string for the medians with and without the change.
     """
 
     def check(changed: Runs, without: Runs) -> str:
@@ -54,7 +59,7 @@ def _moved(figure: Figure, ratio: float, words: str) -> Check:
 
 
 def _own_server(changed: Runs, without: Runs) -> str:
-    """Return why a second stream proves nothing: the same slow process reads both; else ""."""
+    """Return why more streams prove nothing, if one slow process reads all streams; else ""."""
     unread = median_of(changed, lambda run: run.unread)
     if unread is None or unread < SAME_READER:
         return ""
@@ -68,7 +73,7 @@ def _own_server(changed: Runs, without: Runs) -> str:
 
 
 def _reader(changed: Runs, without: Runs) -> str:
-    """Return why an unchanged sum shows no limit of the path: the reader is slow; else ""."""
+    """Return why more streams do not prove a limit of the path, if the reader is slow; else ""."""
     unread = median_of(changed, lambda run: run.unread)
     if unread is None or unread < SAME_READER:
         return ""
@@ -81,7 +86,7 @@ def _lost_pct(run: RunFigures) -> float | None:
 
 
 def contrary(change: str, changed: Runs, without: Runs) -> bool:
-    """Return True if as much was lost though less was sent, which no rate limit would do."""
+    """Return True if sending less did not reduce the losses, which contradicts any rate limit."""
     pair = _both(changed, without, _lost_pct)
     if change != "arrived" or not pair or _missed_pace(changed, without):
         return False
@@ -89,7 +94,7 @@ def contrary(change: str, changed: Runs, without: Runs) -> bool:
 
 
 def slack(change: str, without: Runs) -> str:
-    """Return why a load proves nothing: the end had CPU time left without it; else ""."""
+    """Return why a load proves nothing, if its end had CPU time left without it; else ""."""
     end = {"sender_load": "sender", "receiver_load": "receiver"}.get(change)
     if end is None:
         return ""
@@ -130,7 +135,7 @@ def _softirq(changed: Runs, without: Runs) -> str:
     pair = _both(changed, without, lambda run: run.received("cpu_peak_softirq_pct"))
     spread = _both(changed, without, share)
     if spread and spread[0] < EASED * spread[1]:
-        # other CPUs took over packets; with more packets in all, each may be as busy as before
+        # other CPUs process packets now; all CPUs may still be busy, because more packets arrive
         return ""
     if pair and pair[0] > EASED * pair[1]:
         return f"the busiest CPU still has {pair[0]:.0f} % softirq (before: {pair[1]:.0f} %)"
@@ -138,7 +143,10 @@ def _softirq(changed: Runs, without: Runs) -> str:
 
 
 def _transactions(changed: Runs, without: Runs) -> str:
-    """Return why runs of a stream prove nothing: they follow the RTT whatever limits; else ""."""
+    """Return why a longer RTT proves nothing, if the runs have no transactions; else "".
+
+    The throughput of a stream follows the RTT whatever the limit is.
+    """
     if any(run.transactions for run in (*changed, *without)):
         return ""
     return "no transactions were measured, and a stream follows the round trip whatever limits it"
@@ -201,7 +209,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
         ),
     ),
 }
-"""Change -> the checks that it had its direct effect."""
+"""Change (`Intervention.what`) -> the checks that the change had its direct effect."""
 
 OF_CLASSES: Mapping[str, tuple[Check, ...]] = {
     "slow-reader": (_own_server,),
@@ -209,11 +217,11 @@ OF_CLASSES: Mapping[str, tuple[Check, ...]] = {
     "link": (_reader,),
     "latency": (_transactions,),
 }
-"""Class -> further checks that a change must pass to prove anything about it."""
+"""Class -> further checks that a change must pass to prove anything about the class."""
 
 
 def unmoved(limit: str, change: str, changed: Runs, without: Runs) -> str:
-    """Return why a change proves nothing about a class; "" if it had its direct effect."""
+    """Return why a change proves nothing about the class `limit`; "" if all checks pass."""
     for check in CHECKS.get(change, ()):
         if why := check(changed, without):
             return f"the change had no effect on its cause: {why}"

@@ -22,7 +22,7 @@ MEANS = (
     *("recv_q_bytes", "rcvbuf_used_pct", "rcv_space_bytes", "rcv_ssthresh_bytes"),
     *("cpu_pct", "cpu_peak_pct", "thread_cpu_pct", "process_cpu_pct"),
 )
-"""Figures of an end that are means over the samples of a part of the run."""
+"""Figures of an end that are computed as means over the samples of a part of the run."""
 
 SUMS = {
     "retrans_segs": ("retrans_segs", "tcp_retrans_segs"),
@@ -31,25 +31,28 @@ SUMS = {
     "reordering_seen": ("reordering_seen",),
     "socket_drops": ("socket_drops",),
 }
-"""Column of a timeline -> figures of an end: the sum of the column over a part of the run."""
+"""Column of a timeline -> names of an end's figures. Each figure is the sum of the column over a
+part of the run."""
 
 KEPT = (
     *("mss_bytes", "processes", "threads", "connections", "own_pace_pct", "sndbuf_bytes"),
     *("rcvbuf_bytes", "qdisc_rate_mbps", "qdisc_flow_rate_mbps", "link_speed_mbps", "cpu_mhz"),
     *("cpu_peak_cpu", "tx_bytes", "rx_bytes"),
 )
-"""Figures of an end that hold for every part. The bytes serve only to find the sending end."""
+"""Figures of an end that every part takes from the whole run. `tx_bytes` and `rx_bytes` serve only
+to find the sending end."""
 
 SHARES = ("rwnd_limited_pct", "sndbuf_limited_pct")
-"""Figures that are shares of the busy time; a timeline has them as shares of the interval."""
+"""Figures in percent of the busy time. A timeline has them in percent of the interval, so they are
+converted."""
 
 
 def sentence(
     results: Any, part: pd.DataFrame, evidence: Mapping[Any, RunFigures], index: Any | None
 ) -> str:
-    """Return when a run's throughput changed, and the verdicts before and after.
+    """Return a sentence on when a run's throughput changed, with the verdicts before and after.
 
-    Return "" if it changed in fewer than AGREEMENT of the runs.
+    Return "" if throughput changed in a smaller share of the runs than AGREEMENT.
     """
     runs = {at: evidence[at] for at in part.index if at in evidence}
     changed = [at for at, run in runs.items() if run.own("throughput_change_s") is not None]
@@ -91,7 +94,7 @@ def _of_run(run: RunFigures, frame: pd.DataFrame, number: int | None) -> str:
 
 
 def figures(run: RunFigures, frame: pd.DataFrame, since: float, until: float) -> RunFigures:
-    """Return the figures of a run between two times in seconds, as far as samples show them."""
+    """Return the figures of a run from `since` to `until` (seconds), as known from samples."""
     rows = frame[(frame["time_s"] - frame["interval_s"] >= since - 0.5 * frame["interval_s"])
                  & (frame["time_s"] <= until + 0.5 * frame["interval_s"])]  # fmt: skip
     values: dict[str, Any] = {
@@ -132,7 +135,7 @@ def _mean(rows: pd.DataFrame, column: str) -> float | None:
 
 
 def _moved(early: RunFigures, late: RunFigures) -> str:
-    """Return what else changed much between two parts: round trip, congestion window, CPUs."""
+    """Return in words the large changes of round trip, congestion window and CPU use."""
     words = []
     for name, what, unit, scale in (
         ("rtt_us", "round trip", "ms", 1e-3),

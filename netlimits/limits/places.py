@@ -1,4 +1,7 @@
-"""Where packets were lost, by the counters of both hosts; on the path if neither counted them."""
+"""Where packets were lost, by the counters of both hosts.
+
+Losses that neither host counted are on the path.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ OF_RECEIVER: Mapping[str, str] = {
     "tcp_rcvq_drops": "in the receiver's socket",
     "udp_rcvbuf_errors": "in the receiver's socket, which was full",
 }
-"""Counter -> the place where it counts, in both tables in the order in which packets pass."""
+"""Counter -> the place where it counts drops. In both tables, the places are in the order in which
+packets pass them."""
 
 
 NAMES: Mapping[str, str] = {
@@ -54,7 +58,7 @@ def losses(run: RunFigures) -> dict[str, float]:
         return {}
     counted = {where: run.sent(name) for name, where in OF_SENDER.items()}
     counted |= {where: run.received(name) for name, where in OF_RECEIVER.items()}
-    if run.received("ingress_drops"):  # the kernel counts the same drops once more by reason
+    if run.received("ingress_drops"):  # the kernel also counts these drops by reason
         counted.pop(OF_RECEIVER["dropped_tc_ingress"])
     places, rest = {}, total
     for where, count in counted.items():
@@ -65,7 +69,7 @@ def losses(run: RunFigures) -> dict[str, float]:
 
 
 def share(run: RunFigures, *places: str) -> float | None:
-    """Return the share of the lost packets that were lost at these places; None without losses."""
+    """Return the share of all losses that occurred at `places`; None without losses."""
     total = lost(run)
     if not total:
         return None

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INTERVENTION, NONE, CHANGED = "intervention", "none", "next_"
-"""The factor, its level without a change, and the prefix of the factors with changed values."""
+"""Name of the factor for interventions, its level for runs without an intervention, and prefix of
+the factors that hold changed values."""
 
 MORE = 6
-"""Blocks to add if six leave a class open: twelve give an interval two thirds as wide."""
+"""Number of blocks to add if six blocks leave a class open. Twelve blocks give an interval that is
+two thirds as wide."""
 
 MORE_BLOCKS = f"{MORE} more blocks of the same runs"
-"""`decide` of a class whose proof has too wide an interval."""
+"""Text of the column `decide` if the interval of a proof is too wide."""
 
 _PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
 
@@ -43,18 +45,19 @@ _SUPPORTS: Mapping[str, Sequence[tuple[float, float, str]]] = {
     "send_buffer": ((0.9, 1.1, "the send buffer is large enough"),),
     "packet_size": ((0.9, 1.1, "bits, not packets, are what is limited"),),
 }
-"""Change -> ranges of the ratio of throughput, each with the statement that it supports."""
+"""Change -> ranges of the ratio of throughput (low, high), each with the statement that a ratio in
+this range supports."""
 
 _NO_LIMIT = (0.9, 1.1)
-"""Range of the ratio in which throughput does not follow a change."""
+"""Range of the ratio of throughput in which a change counts as having no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
     """The result of one change for one class.
 
-    `why` is the reason why the change proves nothing. `contrary` is true if its direct effect
-    speaks against the class.
+    `figures` is the ratio of throughput in words. `why` is the reason if the change proves nothing,
+    else "". `contrary` is true if losses remain although less is sent (`mediators.contrary`).
     """
 
     limit: LimitClass
@@ -73,21 +76,21 @@ class Proof:
 
 
 def tested(frame: pd.DataFrame) -> bool:
-    """Return True if runs had interventions: the frame has that factor and changed values."""
+    """Return True if the frame has the factor `intervention` and factors with changed values."""
     names = map(str, frame.columns)
     return INTERVENTION in frame.columns and any(name.startswith(CHANGED) for name in names)
 
 
 def factors(frame: pd.DataFrame) -> list[str]:
-    """Return the factors that distinguish configurations, without those that `sequel` adds."""
+    """Return the factors that distinguish configurations, except factors that `sequel` added."""
     names = frames.varied(frame)
     if tested(frame):
-        return names[: names.index(INTERVENTION)]  # `next_…` and texts from tools follow it
+        return names[: names.index(INTERVENTION)]  # `next_…` and text columns of tools follow
     return names
 
 
 def bare(part: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs without an intervention: all runs of a campaign that makes none."""
+    """Return the runs without an intervention; all runs if the campaign has no interventions."""
     return part[part[INTERVENTION] == NONE] if tested(part) else part
 
 
@@ -109,7 +112,7 @@ def proofs(
 def unmade(part: pd.DataFrame, rest: pd.DataFrame) -> list[str]:
     """Return a sentence for each intervention whose runs all failed.
 
-    `part` has the ok runs of a configuration, `rest` the others.
+    `part` has the ok runs of a configuration, and `rest` its other runs.
     """
     if INTERVENTION not in part.columns or not len(rest):
         return []
@@ -158,7 +161,10 @@ def ratio(
     evidence: Mapping[Any, RunFigures],
     blocks: pd.Series[Any] | None,
 ) -> contrasts.Contrast | None:
-    """Return the ratio of throughput, top over bottom; None if a run has none or 0."""
+    """Return the ratio of throughput, `top` over `bottom`.
+
+    Return None if `bottom` has no runs, or if a run's throughput is unknown or 0.
+    """
     values = [
         np.array([evidence[index].achieved or math.nan for index in side.index])
         for side in (top, bottom)
@@ -172,7 +178,7 @@ def ratio(
 
 
 def _explains(name: str, other: str) -> bool:
-    """Return True if a class comes before another in CLASSES and so explains its evidence."""
+    """Return True if `name` comes before `other` in CLASSES and explains the evidence for it."""
     order = [limit.name for limit in CLASSES]
     return order.index(name) < order.index(other)
 
@@ -180,16 +186,22 @@ def _explains(name: str, other: str) -> bool:
 def proved(
     verdict: Verdict, by_class: Mapping[str, Proof], applicable: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the verdict after the proofs: its class, `state`, the sentence and the ratio.
+    """Return the verdict after the proofs: its class, `state`, proof in words and ratio.
 
-    `applicable` are the classes that could limit such runs: no class of datagrams for TCP.
+    `applicable` are the classes that apply to such runs. For example, classes of datagrams do not
+    apply to TCP.
 
-    The verdict's own proof counts. If it is refuted or missing, and exactly one other class is
-    proven, that class is the verdict, if counters suggest it or its change is specific to it. If
-    the verdict is open or proven, only a class that explains it replaces it: a packet rate also
-    looks like a cap on the path, and a CPU full of softirq like a packet rate. A class does not
-    replace it while one that would explain that class is suggested or tried, and not refuted. A
-    class without a proof, or a verdict that is still undetermined, is `open`.
+    Another class replaces the class of the verdict if it is the only class that meets these
+    conditions:
+
+    - The class is proven.
+    - Counters suggest the class, or its change is specific to it.
+    - Every suggested or tested class that would explain the evidence for this class is refuted.
+    - If the proof of the verdict is open or proven, the change must be specific, and the class must
+      explain the evidence for the verdict. For example, a packet rate also looks like a cap on the
+      path, and a CPU full of softirq also looks like a packet rate.
+
+    The state is `open` if the resulting class has no proof, or the verdict is undetermined.
     """
     by_class = _considered(verdict, by_class, applicable)
     own = by_class.get(verdict.limit)
@@ -218,14 +230,15 @@ def proved(
     if own:
         row |= {"ratio": own.ratio, "ratio_low": own.low, "ratio_high": own.high}
     if limit != verdict.limit:
-        row |= {"runner_up": "", "why_not": "", "confidence": math.nan}  # were of the old class
+        # these values described the replaced class
+        row |= {"runner_up": "", "why_not": "", "confidence": math.nan}
         text = "nothing certain" if verdict.limit == UNDETERMINED else verdict.limit
         row["evidence"] = f"Counters suggest {text}: {verdict.sentence}"
     if state in (PROVEN, REFUTED) or (own and own.why):
         row["decide"] = ""
     elif own:
         row["decide"] = MORE_BLOCKS
-    if state == PROVEN or verdict.runner_up in by_class:  # the proof supersedes it
+    if state == PROVEN or verdict.runner_up in by_class:  # the proofs supersede the runner-up
         row |= {"runner_up": "", "why_not": ""}
     return row
 
@@ -233,11 +246,12 @@ def proved(
 def _considered(
     verdict: Verdict, by_class: Mapping[str, Proof], applicable: Collection[str]
 ) -> dict[str, Proof]:
-    """Return the proofs that count: of each change, those of the classes that counters suggest.
+    """Return the proofs that count: for each change, only proofs of classes that counters suggest.
 
-    Several classes can share a change: half a dozen share the change to two streams. Its result
-    proves none of them without counters that suggest it. If counters suggest no class of a change,
-    the user asked for the change. Then its `applicable` classes count or, without any, all.
+    Several classes can share a change, such as twice the streams. Its result proves a class only if
+    counters suggest that class. If counters suggest no class of a change, the user asked for the
+    change. Then the proofs of `applicable` classes count. If no class of the change is applicable,
+    all its proofs count.
     """
     likely = {verdict.limit, *verdict.leading, *verdict.likely}
     suggested = {proof.level for proof in by_class.values() if proof.name in likely}
@@ -251,7 +265,7 @@ def _considered(
 
 
 def _sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str]:
-    """Yield a sentence for each change: its ratio, and what it proves about each of its classes."""
+    """Yield a sentence for each change, with its ratio and the result for each of its classes."""
     first = [] if own is None else [own]
     by_level: dict[str, list[Proof]] = {}
     for proof in [*first, *(proof for proof in by_class.values() if proof is not own)]:

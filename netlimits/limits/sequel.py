@@ -1,4 +1,4 @@
-"""Write the experiment that would prove a campaign's verdicts, as the text of a file."""
+"""Write the text of an experiment file that would prove a campaign's verdicts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 REPLICATES = 6
-"""Minimum blocks for an interval that holds with outliers (analysis.statistics.contrasts)."""
+"""Minimum number of blocks for an interval that is robust against outliers (see
+`analysis.statistics.contrasts`)."""
 NOTHING: Mapping[str, Sequence[str]] = {}
 Doses = Callable[[Verdict, Sequence[RunFigures]], Sequence[Intervention]]
 """Function of a configuration's verdict and its runs' figures that returns the changes to make."""
@@ -45,7 +46,7 @@ def sequel(
     """Return the text of the next experiment; `suspects` are classes to try in all configurations.
 
     `only` selects configurations: it maps factors to the allowed values, as text. Raises DataError
-    if no setting could prove any class, and for campaigns that cannot be extended.
+    if no setting could prove any class, or if the campaign cannot be extended.
     """
     _refuse(campaign)
     planned = list(_planned(campaign, suspects, only))
@@ -61,7 +62,7 @@ def sequel(
 
 
 def _refuse(campaign: Campaign) -> None:
-    """Raise DataError for a campaign that no experiment can extend."""
+    """Raise DataError for imported campaigns, duets, meshes and campaigns with interventions."""
     if campaign.imported:
         raise DataError(f"{campaign.path}: was imported, so there is no experiment to extend")
     if campaign.experiment.sides:
@@ -81,7 +82,7 @@ def _refuse(campaign: Campaign) -> None:
 def dosed(
     campaign: Campaign, doses: Doses, most: int, name: str, replicates: int, seconds: int
 ) -> str:
-    """Return the text of an experiment with at most `most` doses of each configuration."""
+    """Return the text of an experiment with up to `most` of the `doses` for each configuration."""
     _refuse(campaign)
     planned = list(_planned(campaign, (), NOTHING, doses, most, seconds))
     return _text(campaign, planned, name, replicates, seconds, bare=True)
@@ -155,8 +156,9 @@ _WIDTH = 98
 class PlannedChanges:
     """The changes planned for a configuration, to prove its verdict.
 
-    `levels` maps each level of `intervention` to the keys that it changes, `serves` to the classes
-    that it may prove. `by_hand` maps classes to changes that no setting makes.
+    `levels` maps each level of the factor `intervention` to the keys that it changes in the
+    experiment file. `serves` maps each level to the classes that it may prove. `by_hand` maps
+    classes to changes that no setting can make.
     """
 
     values: Values
@@ -196,7 +198,7 @@ def _document(
     for key in keys:
         _put(data, added, key, f"${{{names[key]}}}")
     uses = [use for p in planned for use in resolution.setup(experiment, p.values).settings]
-    holding = {use.entry for use in uses}  # an unused entry would be an error
+    holding = {use.entry for use in uses}  # an entry that no configuration uses would be an error
     entries = [entry for at, entry in enumerate(data.pop("settings", [])) if at in holding]
     if entries or added:
         data["settings"] = [*entries, *added.values()]
@@ -246,7 +248,7 @@ def _document(
 
 
 def _names(keys: list[KeyPath]) -> dict[KeyPath, str]:
-    """Return changed key -> the name of the factor with its values."""
+    """Return changed key -> name of the factor that holds its values."""
     names: dict[KeyPath, str] = {}
     for key in keys:
         last = "".join(c if c.isalnum() else "_" for c in str(key[-1]))

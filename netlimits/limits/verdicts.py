@@ -1,8 +1,8 @@
-"""From signs to a verdict: on one run, and on the runs of a configuration.
+"""Derive verdicts from signs: the verdict on a run, and on the runs of a configuration.
 
-Counters suggest a class and only an intervention proves it, so these verdicts are `suggested` at
-most. A verdict is `undetermined` if no class fires, if two fire and neither explains the other, or
-if runs disagree; it then names what would decide.
+These verdicts are at most `suggested`, because only an intervention can prove a class. A verdict is
+`undetermined` in three cases: no class fires, two classes fire and neither explains the other, or
+the runs disagree. It then names the change that would decide.
 """
 
 from __future__ import annotations
@@ -20,35 +20,38 @@ from netlimits.limits.figures import RunFigures
 UNDETERMINED = "undetermined"
 
 AGREEMENT = 2 / 3
-"""Minimum share of the runs with the same verdict for it to be the configuration's verdict."""
+"""Minimum share of a configuration's runs that must have the same verdict. That verdict is then the
+configuration's verdict."""
 
 LEADING = 3
-"""Maximum number of classes of a configuration that get an intervention each."""
+"""Maximum number of classes to plan interventions for, and of likely classes in a verdict."""
 
 WEIGHTS = (1.0, 0.9, 0.3, 0.2)
-"""Weights of a run's vote for its verdict and for the next likely classes, in their order."""
+"""Weights of a run's votes: the first for its verdict, the others for its next likely classes in
+order."""
 
 OF_CONNECTIONS = (
     *("rtt_us", "min_rtt_us", "cwnd_segs", "mss_bytes", "transport_mss_bytes"),
     *("rwnd_limited_pct", "sndbuf_limited_pct", "app_limited_pct", "busy_pct"),
 )
-"""Figures of TCP connections, which runs with datagrams do not have."""
+"""Figures of TCP connections. Runs with UDP do not have them."""
 
 TRANSACTIONS = "transaction_rate_tps"
 """Column that only request/response runs have."""
 
 SUSPECT = "--next FILE --suspect CLASS tests a class that you suspect"
-"""Advice if no class has a sign of LEAST_SIGN."""
+"""Advice if no class has a sign with a strength of LEAST_SIGN or more."""
 
 DISAGREE = "The runs disagree"
 """Start of the sentence on a configuration whose runs have different verdicts."""
 
 RIVALS, SHARED = ("sender-cpu", "receiver-cpu"), "host-full"
-"""Classes that may both fire without one explaining the other (both ends are out of CPU), and the
-class that replaces them if both ends share a machine."""
+"""RIVALS are two classes that fire together if both ends lack CPU time. Neither explains the other.
+If the class SHARED fires too, because both ends share a machine, it replaces them."""
 
 IDLE = 0.5
-"""Strength below which RIVALS and SHARED are named last: a half idle CPU limits nothing."""
+"""Below this strength, classes in RIVALS and SHARED come last among the likely classes, because a
+CPU that is half idle limits nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +61,18 @@ class Verdict:
     Attributes:
         limit: Name of a class, or UNDETERMINED.
         sentence: The evidence in words.
-        figures: The figures behind it.
-        runner_up: The next class, if any.
+        figures: The figures behind the evidence, by name.
+        runner_up: The next likely class, or "" if there is none.
         why_not: Why the runner-up is not the verdict.
-        decide: The change that would decide.
-        share: Share of the runs that agree.
+        decide: The change that would prove the class, or other advice.
+        share: Share of the runs that have the most frequent verdict.
         runs: Number of runs judged.
         leading: Classes whose interventions are worth making.
         likely: Classes with the strongest evidence, strongest first.
-        of: Position, among the configuration's runs, of the run that sentence and figures come
-            from; None if they come from no single run.
-        scores: Class -> strength of its evidence, at most 1; the mean over runs.
+        of: Index, among the configuration's runs, of the run that sentence and figures come from;
+            None if they come from no single run.
+        scores: Class -> strength of its evidence, at most 1. For a configuration it is the mean
+            over the runs.
     """
 
     limit: str
@@ -86,7 +90,7 @@ class Verdict:
 
     @property
     def points_to(self) -> str:
-        """Return the likeliest class of an undetermined verdict; "" for any other."""
+        """Return the likeliest class of an undetermined verdict; "" for other verdicts."""
         return self.likely[0] if self.limit == UNDETERMINED and self.likely else ""
 
 
@@ -98,7 +102,7 @@ def of_run(run: RunFigures) -> Verdict:
 
 
 def _near(signs: dict[LimitClass, Sign]) -> list[LimitClass]:
-    """Return at most LEADING classes with any evidence, strongest first, idle CPUs last."""
+    """Return up to LEADING classes with evidence, strongest first, but idle CPUs (IDLE) last."""
 
     def strength(limit: LimitClass) -> float:
         return min(1.0, signs[limit].strength)
@@ -135,7 +139,7 @@ def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
 
 
 def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict of most runs; UNDETERMINED if fewer than AGREEMENT agree."""
+    """Return the most frequent verdict; UNDETERMINED if a smaller share than AGREEMENT has it."""
     counts = Counter(verdict.limit for verdict in verdicts)
     limit, agreeing = counts.most_common(1)[0]
     share = agreeing / len(verdicts)
@@ -154,7 +158,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     agreed = counts[likely[0]]
     first = [verdict for verdict in verdicts if likely[0] in (verdict.limit, verdict.points_to)]
     nearest = len(first) - agreed
-    # the likeliest class over all runs may be first in none of them
+    # the likeliest class over all runs is not always the first of any run
     nearest_class = next(each for each in CLASSES if each.name == likely[0])
     decide = first[0].decide if first else nearest_class.intervention.decides(likely[0])
     more = f", and the nearest class of {nearest} more" if nearest else ""
@@ -174,7 +178,11 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
-    """Return the class that AGREEMENT of the runs point to, without refuted ones; "" if none."""
+    """Return the class that ranks first in AGREEMENT of the runs, without refuted classes.
+
+    Each run ranks the class of its verdict first, then its likely classes with scores of at least
+    LEAST_SIGN. Return "" if too few runs agree.
+    """
     counts: Counter[str] = Counter()
     for verdict in verdicts:
         told = [verdict.limit] if verdict.limit != UNDETERMINED else []
@@ -185,9 +193,9 @@ def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
 
 
 def firing(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
-    """Return the first class that fires in AGREEMENT of the runs, even if others fire too.
+    """Return the first class in CLASSES, except refuted ones, that fires in AGREEMENT of the runs.
 
-    Return "" for none, or if both RIVALS fire.
+    Return "" if there is no such class, or if both RIVALS fire.
     """
     names = [
         each.name
@@ -200,11 +208,11 @@ def firing(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
 
 
 def _likeliest(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return the classes that runs have or point to, those with the highest weight first."""
+    """Return up to LEADING classes with the most votes of the runs (see WEIGHTS), best first."""
     scores: dict[str, float] = {}
     for verdict in verdicts:
         names = [verdict.limit, *verdict.likely] if verdict.limit != UNDETERMINED else []
-        # without a verdict, "" takes the highest weight
+        # a run without a verdict gives its highest weight to no class
         names = list(dict.fromkeys(names)) or ["", *verdict.likely]
         for name, weight in zip(names, WEIGHTS, strict=False):
             scores[name] = scores.get(name, 0.0) + weight
@@ -213,7 +221,7 @@ def _likeliest(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
 
 
 def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures) -> bool:
-    """Return True if a class has a sign, or has its figures and does not apply to the run."""
+    """Return True if a class has a sign, or if the run has all figures that the class needs."""
     ends = ("", "local_", "remote_")
     needs = [name for name in limit.needs if not (run.udp and name in OF_CONNECTIONS)]
     needs = [name for name in needs if name != TRANSACTIONS or run.throughput is None]
@@ -230,7 +238,10 @@ def _middle(verdicts: Sequence[Verdict]) -> Verdict:
 def _nothing(
     signs: dict[LimitClass, Sign], unjudged: list[LimitClass], known: Mapping[str, str]
 ) -> Verdict:
-    """Return the verdict if no class fires: it names the nearest class and the unjudged ones."""
+    """Return the verdict if no class fires. It names the nearest class and all classes not judged.
+
+    `known` maps classes to clauses with the few figures that are known about them.
+    """
     sentence, decide = "No class has enough evidence.", SUSPECT
     if names := ", ".join(limit.name for limit in unjudged if limit.name not in known):
         sentence += f" Not checked, for lack of figures: {names}."
@@ -256,7 +267,7 @@ def _nothing(
 def _rivals(
     first: LimitClass, rival: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures
 ) -> Verdict:
-    """Return the verdict if both ends are out of CPU: counters cannot tell which one limits."""
+    """Return the verdict if both ends lack CPU time: counters cannot show which is the limit."""
     why = (
         "both ends are one machine, whose CPUs they share"
         if run.one_machine

@@ -1,13 +1,17 @@
-"""The classes of limits of hosts and of the path, in causal order: causes come before effects.
+"""The classes of limits of hosts and of the path, in order of precedence.
 
-If several classes fire, the first of them is the verdict:
+If several classes fire, the first of them is the verdict, because it can also explain the evidence
+for the others. Exception: the CPUs of the two ends (see `verdicts.RIVALS`). The order is:
 
-- limits that were asked for (a pace, a target rate, transactions one by one), then those that were
-  set up (a shaper, a quota), then a UDP receive buffer that overflows;
-- CPUs busy with packets, datagrams that are cut or lost on the path, and calls that are too small;
-- a CPU of either end, then the reading program, then a window that the CPU or the program keeps
-  small;
-- last the limits that show only in throughput, round trip and losses, the clearest first.
+- limits that the experiment or the program sets: a pace, a target rate, too little data to send,
+  one transaction per round trip;
+- limits set up on a host: a shaper, a CPU quota;
+- a UDP receive buffer that overflows;
+- CPUs busy with softirq, then datagrams that are fragmented or lost on the path, then small sends;
+- the CPU of either end, then all CPUs of a machine that both ends share;
+- the reading program, the receive window and the send buffer;
+- the link's rate, a packet rate, a cap on each connection, and a run that is too short;
+- the return path, a cap on the path, a policer, and random loss.
 """
 
 from __future__ import annotations

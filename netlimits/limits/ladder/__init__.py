@@ -1,1 +1,1 @@
-"""The steps of `diagnose`: its workloads, the doses it gives, and the diagnosis from both."""
+"""The steps of `netlimits diagnose`: workloads, changes of resources (doses), and diagnosis."""

@@ -1,4 +1,4 @@
-"""The answer of `netlimits diagnose`: what limits each workload, how that is proven, what helps."""
+"""The result of `netlimits diagnose`: each workload's limit, its proof, and changes that help."""
 
 from __future__ import annotations
 
@@ -29,24 +29,26 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 HELPS = 1.05
-"""Minimum lower end of the interval of the ratio of throughput for a change to count as help."""
+"""A change helps if the interval of its ratio of throughput starts at this value or higher."""
 FEW = 3
-"""Minimum number of runs for an interval of their mean: that of two runs reaches below zero."""
+"""Minimum number of runs to compute an interval of their mean. The interval of only two runs would
+reach below zero."""
 SUGGESTED = "suggested"
 CPUS = {"sender CPU", "receiver CPU"}
-"""Names of the resources of `doses` that are CPUs."""
+"""Names of the resources in `doses.RESOURCES` that are the CPUs of one end."""
 SHARED_SUM = {"path-cap", "link"}
-"""Classes that two streams prove by an unchanged sum. A full CPU keeps the sum unchanged too."""
+"""Classes that are proven if twice the streams have the same total throughput. A full CPU has the
+same effect."""
 DEMANDS = ("sd_us_per_kib", "sd_us_per_tran")
 """Columns of an end's service demand: CPU time per KiB, and per transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """A change of settings that helps a workload, one rung of the ladder.
+    """A change of settings that helps a workload: one rung of the ladder.
 
-    `cost` is each end's CPU time per KiB or transaction before and after, `throughput` that of the
-    changed runs, and `then` the limit that comes next.
+    `throughput` is the mean rate of the runs with the change. `cost` has each end's CPU time per
+    KiB or per transaction, without and with the change. `then` is the next limit.
     """
 
     workload: str
@@ -114,7 +116,7 @@ def workloads(campaign: Campaign) -> list[dict[str, Any]]:
 
 
 def undecided(campaign: Campaign) -> list[int]:
-    """Return the numbers (from 1) of the configurations of which more blocks may prove a limit."""
+    """Return the numbers (from 1) of configurations to repeat, as more blocks may prove a limit."""
     rows = {row["workload"]: row for row in workloads(campaign)}
     states = {
         (row[WORKLOAD], row["change"]): row["state"] for row in records(sensitivities(campaign))
@@ -135,7 +137,7 @@ def undecided(campaign: Campaign) -> list[int]:
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean with its interval, which is NaN for fewer than FEW values."""
+    """Return the mean and the ends of its interval, which are NaN for fewer than FEW values."""
     if not values:
         return (math.nan,) * 3
     value, low, high, _ = intervals.mean(np.array(values))
@@ -152,18 +154,25 @@ def judged(
     ruled_out_by_counters: Collection[str] = (),
     left: str = "",
 ) -> tuple[str, str, str]:
-    """Return a workload's limit, `proven`, `suggested` or `open`, and the proof in words.
+    """Return a workload's limit, its state and the proof in words.
 
-    A class that `explain` has proven comes first. But if throughput follows a CPU, that CPU comes
-    before a cap that only an unchanged sum of two streams proves. Next comes the resource that
-    throughput follows most, except resources that throughput follows whatever limits it:
+    `verdict` is the workload's row of `explain`, and `rows` are its rows of `sensitivities`. The
+    first of these rules that applies decides:
 
-    - the number of streams, since any limit of a connection makes throughput follow it;
-    - the round trip of a stream, since its window or its losses make throughput follow it;
-    - the size of packets and calls, since each takes CPU time, unless both CPUs are ruled out.
+    1. The class that `explain` has proven is `proven`. Exception: if throughput follows the CPU of
+       an end, a class of SHARED_SUM is not accepted.
+    2. The class of the resource that throughput follows most is `proven` (see `_named`).
+    3. The class that `explain` suggests is `suggested`, unless a change ruled out its resource.
+    4. The class `left` (see `_left`) is `suggested`.
+    5. Otherwise the state is `open`. The limit is the likeliest class, or "" if there is none or a
+       change ruled out its resource.
 
-    A class whose resource was ruled out is not suggested. Without a verdict of `explain` the class
-    is `left` (see `_left`). A workload that is open has the likeliest class, or "".
+    Rule 2 skips resources that throughput follows whatever the limit is:
+
+    - the number of streams, because any limit of a connection has this effect;
+    - the round trip of a stream, because its window or its losses have this effect;
+    - the size of packets and calls, because each packet and call takes CPU time. These sizes do
+      count if the CPUs of both ends are ruled out.
     """
     full = any(row["state"] == PROVEN for row in rows if row["resource"] in CPUS)
     if verdict["state"] == PROVEN and not (full and verdict["class"] in SHARED_SUM):
@@ -195,7 +204,12 @@ def _left(
     rows: Sequence[Mapping[str, Any]],
     ruled_out_by_counters: Collection[str],
 ) -> str:
-    """Return the class that the runs without a change suggest once refuted ones are left out."""
+    """Return the class that the runs without a change suggest, except refuted classes.
+
+    A class is also skipped if its resource is ruled out or the effect of its change contradicts it.
+    If the CPUs of both ends are ruled out, `remaining` selects the class, else `firing` does.
+    Return "" if there is none.
+    """
     bare = proof.bare(part)
     if bare.empty or len(bare) == len(part):
         return ""
@@ -208,7 +222,12 @@ def _left(
 
 
 def _named(of: Resource, verdict: Mapping[str, Any]) -> str:
-    """Return the class of a proven resource: the verdict's, the last likely one, or the first."""
+    """Return the class of limits for a resource that is proven to be the limit.
+
+    If the verdict's class is in `of.limits`, return that class. Else return the last class of
+    `of.limits` that is likely: its score is at least LEAST_SIGN. If none is likely, return the
+    first.
+    """
     if verdict["class"] in of.limits:
         return str(verdict["class"])
     near = {each["name"] for each in verdict["likely"] if each["score"] >= LEAST_SIGN}
@@ -216,7 +235,7 @@ def _named(of: Resource, verdict: Mapping[str, Any]) -> str:
 
 
 def _ruled_out(runs: Sequence[RunFigures], rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return resource -> why counters rule it out, for the resources that got no dose."""
+    """Return resource -> why counters rule it out, for resources that were not changed."""
     if not runs:
         return {}
     verdict = of_configuration([of_run(run) for run in runs])
@@ -229,7 +248,7 @@ def _ruled_out(runs: Sequence[RunFigures], rows: Sequence[Mapping[str, Any]]) ->
 
 def _resource(row: Mapping[str, Any]) -> Resource:
     known = resource(row["change"])
-    assert known  # each row of `sensitivities` is of a resource
+    assert known  # `sensitivities` has rows for known resources only
     return known[0]
 
 
@@ -256,7 +275,7 @@ def _costs(part: pd.DataFrame) -> dict[str, float | None]:
 
 
 def helping(campaign: Campaign) -> list[Help]:
-    """Return the changes of settings that help by HELPS or more, the most helpful first."""
+    """Return the changes of settings that help (see HELPS), the highest ratio first."""
     frame, evidence = evidence_of(campaign)
     if not proof.tested(frame):
         return []
@@ -271,7 +290,7 @@ def helping(campaign: Campaign) -> list[Help]:
                 continue
             uses = _uses(campaign, changed, bare)
             if not uses or any(use.name in ("load", "qdisc") for use in uses):
-                continue  # a load or a delay is no advice
+                continue  # a load or a delay tests a resource and cannot help
             before, after = _costs(bare), _costs(changed)
             rates = [rate for at in changed.index if (rate := evidence[at].achieved)]
             helps.append(
@@ -292,7 +311,7 @@ def helping(campaign: Campaign) -> list[Help]:
 def as_json(rung: Help, commands: Sequence[str]) -> dict[str, Any]:
     """Return a rung of the ladder as `netlimits diagnose --json` prints it."""
     row = asdict(rung)
-    del row["settings"]  # the commands have them
+    del row["settings"]  # `commands` contains the settings
     cost = {end: [*pair] for end, pair in rung.cost.items()}
     return {**row, "cost": cost, "commands": [*commands]}
 

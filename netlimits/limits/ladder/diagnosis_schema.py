@@ -1,4 +1,4 @@
-"""The JSON Schema of what `netlimits diagnose --json` prints, one object for each direction."""
+"""The JSON Schema of the output of `netlimits diagnose --json`: one object per direction."""
 
 from __future__ import annotations
 

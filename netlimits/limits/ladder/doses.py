@@ -1,4 +1,4 @@
-"""Resources that may limit a workload. The dose of each is a change that shows if it does."""
+"""Resources that may limit a workload, each with its dose: a change that tests the resource."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Runs = Sequence[RunFigures]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource, which limits if its sensitivity is `least` or more.
+    """A resource that may limit a workload, and the dose that tests it.
 
-    `limits` are the classes that it stands for. `factor` converts the dose's `times` to the factor
-    by which the dose changes the resource.
+    The resource is the limit if its sensitivity is `least` or more. `limits` are the classes of
+    limits that it stands for. `factor` converts `dose.times` to the factor by which the dose
+    changes the resource.
     """
 
     name: str
@@ -30,7 +31,7 @@ class Resource:
 
 
 def _shared(times: float) -> float:
-    """Return the share of a CPU that a program keeps beside `times` busy processes."""
+    """Return the share of a CPU that a program gets if `times` busy processes run on it too."""
     return 1 / (1 + times)
 
 
@@ -39,7 +40,7 @@ RESOURCES: tuple[Resource, ...] = (
         "sender CPU",
         Intervention("half of the sender's CPUs (a load on each)", "sender_load", 1),
         ("sender-cpu", "small-sends"),
-        0.4,  # throughput ×0.76, as for a program that needs 2/3 of a CPU (premises.cpus.LOADED)
+        0.4,  # throughput ×0.76: the program needs 2/3 of a CPU (premises.cpus.LOADED)
         _shared,
     ),
     Resource(
@@ -53,7 +54,7 @@ RESOURCES: tuple[Resource, ...] = (
         "softirq CPUs",
         Intervention("received packets on all CPUs (RPS)", "rps"),
         ("softirq-core", "queue-collision"),
-        0.14,  # throughput ×1.1
+        0.14,  # throughput ×1.1 with twice the CPUs
         lambda _: 2.0,
     ),
     Resource(
@@ -65,7 +66,7 @@ RESOURCES: tuple[Resource, ...] = (
         "send buffer",
         Intervention("four times the send buffer", "send_buffer", 4),
         ("send-buffer",),
-        0.2,  # throughput ×1.3
+        0.2,  # throughput ×1.3 with four times the buffer
     ),
     Resource(
         "round trip",
@@ -87,26 +88,30 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("asked rate", Intervention("twice the rate", "rate", 2), ("application",), 0.37),
     Resource("pace", Intervention("10 % more", "pace", 1.1), ("pacing",), 0.5),
 )  # fmt: skip
-"""In causal order: a cause comes before what follows from it."""
+"""If several resources are equally likely to limit, `candidates` tests them in this order."""
 
 NO_SIGN = "nothing points to it"
-"""Why some resources get no dose without evidence for them: the run's length, the size of calls, a
-shaper, a target rate, a pace."""
+"""Why a resource gets no dose if no evidence suggests it. This applies to the run's length, the
+size of calls, a shaper, a target rate and a pace."""
 IDLE_PCT = 40.0
-"""Maximum % of a CPU that a program uses and waits for if half a CPU is enough for it."""
+"""Maximum % of a CPU that a program uses or waits for if its CPU is ruled out as the limit. Half a
+CPU, which a load leaves to the program, is then enough."""
 WAITED_PCT = 5.0
-"""Minimum % of the busy time spent waiting for a window or a buffer."""
+"""Minimum % of the time spent waiting for a window or a buffer for it to be a possible limit."""
 SOFTIRQ_PCT = 50.0
 """Minimum softirq % of one CPU for softirq to be a possible limit."""
 ROOM_PCT = 60.0
-"""Maximum use of the busiest CPU if CPUs are no possible limit."""
+"""Maximum use of the busiest CPU, in percent, if CPUs are ruled out as the limit."""
 CAPS = {"path-cap", "per-flow-cap", "policer"}
 LOST = 0.01
-"""Minimum share of the datagrams that a full receive buffer must drop to be a possible limit."""
+"""Minimum share of the datagrams dropped by a full receive buffer for it to be a possible limit."""
 
 
 def resource(level: str) -> tuple[Resource, float] | None:
-    """Return the resource and the factor of a change (`receive-buffer-x2`), None if unknown."""
+    """Return the resource that a change such as `receive-buffer-x2` tests, and by which factor.
+
+    Return None if no resource has such a dose.
+    """
     what, _, times = level.rpartition("-x")
     for each in RESOURCES:
         if each.dose.what.replace("_", "-") == what:
@@ -115,10 +120,12 @@ def resource(level: str) -> tuple[Resource, float] | None:
 
 
 def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[Intervention]:
-    """Return the changes to make, those first that best separate the leading classes.
+    """Return the changes to make, in order of priority.
 
-    Loads on CPUs come before more streams, because a full CPU keeps the sum of streams unchanged as
-    a full path does. `deciding` leaves out doses that prove nothing by themselves.
+    The interventions of the leading classes come first. The doses of resources that counters do not
+    rule out follow. Loads on CPUs come before more streams, because a full CPU keeps the total
+    throughput of streams constant just like a full path. `deciding` omits doses that prove nothing
+    by themselves.
     """
     transactions = any(run.transactions for run in runs)
     leading = [
@@ -144,7 +151,7 @@ def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[
     by_level: dict[str, Intervention] = {}
     for change in (
         *(change for change in leading if change not in streams),
-        *(loads if streams else ()),  # streams may share a full CPU
+        *(loads if streams else ()),  # the streams may share a full CPU, so test CPUs first
         *streams,
         *(each.dose for each in open_),
     ):
@@ -153,7 +160,7 @@ def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[
 
 
 def _is_inconclusive(of: Resource, verdict: Verdict, transactions: bool) -> bool:
-    """Return True for a dose that proves no limit by itself (`diagnosis.judged`)."""
+    """Return True if the dose of a resource proves no limit by itself (see `diagnosis.judged`)."""
     what = of.dose.what
     if what == "delay":
         return not transactions
@@ -161,7 +168,7 @@ def _is_inconclusive(of: Resource, verdict: Verdict, transactions: bool) -> bool
 
 
 def ruled_out(of: Resource, verdict: Verdict, runs: Runs) -> str:
-    """Return why the counters of runs rule a resource out; "" if they do not."""
+    """Return why counters rule out a resource as the limit; "" if they do not."""
     return next(_reasons(of, verdict, runs), "")
 
 
@@ -200,12 +207,12 @@ def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
 
 
 def _tests_packet_cap(of: Resource, verdict: Verdict) -> bool:
-    """Return True for smaller packets if the path may have a cap, since it may be on packets/s."""
+    """Return True for the dose of smaller packets if the path may have a cap on packets/s."""
     return of.dose.what == "packet_size" and bool(CAPS & {*verdict.leading})
 
 
 def _wait(of: Resource, runs: Runs) -> float:
-    """Return the share of the time spent waiting for a resource; a guess if that is unknown."""
+    """Return the share of the time in which runs use or await a resource; a guess if unknown."""
     what = of.dose.what
     if what.endswith("_load"):
         used = _used(runs, what)
@@ -233,12 +240,12 @@ def _overflowed(runs: Runs) -> float:
 
 
 def _used(runs: Runs, what: str) -> float | None:
-    """Return the maximum CPU that the tool used or waited for at the end `what` loads, % of one."""
+    """Return the highest `wanted_pct` of the runs, at the end that the dose `what` loads."""
     return _most(runs, lambda run: run.wanted_pct(getattr(run, what.removesuffix("_load"))))
 
 
 def _peak(run: RunFigures, end: str) -> float | None:
-    """Return the % in use of an end's busiest CPU; on a shared machine only by the run itself."""
+    """Return the use of an end's busiest CPU in %; on a shared machine, only by the run itself."""
     if not run.one_machine:
         return run.figure(f"{end}_cpu_peak_pct")
     known = all(run.process_pct(end) is not None for end in (run.sender, run.receiver))

@@ -3,8 +3,9 @@
     campaign = nl.open("results/diagnose-vm1-vm2-20260101-120000")
     nl.sensitivities(campaign)
 
-About 1: the resource limits. About 0: it does not. In between: it is one of several limits. As for
-every proof, runs with a dose are compared with those without it in the same blocks.
+A sensitivity of about 1 means that the resource is the limit, and about 0 that it is not. In
+between, it is one of several limits. As for every proof, runs with a dose are compared with runs
+without it in the same blocks.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 RULED_OUT = "ruled out"
 WORKLOAD = "workload"
-"""The factor of a diagnosis that names the workload; its other factors follow from it."""
+"""Name of a diagnosis's factor for the workload. The workload determines the other factors."""
 COLUMNS = (
     *("resource", "sensitivity", "low", "high", "state"),
     *("change", "factor", "ratio", "ratio_low", "ratio_high", "blocks", "why"),
@@ -43,8 +44,8 @@ def sensitivities(results: Campaign | pd.DataFrame) -> pd.DataFrame:
             `netlimits explain --next` writes), or its frame.
 
     Returns:
-        One row for each configuration and changed resource, with the configuration's factors (of a
-        diagnosis only `workload`) and these columns:
+        One row for each configuration and changed resource, with the configuration's factors (for a
+        diagnosis, only `workload`) and these columns:
 
         - `resource`, `sensitivity`, `low`, `high`: the resource, and its sensitivity with the 95 %
           interval.
@@ -111,7 +112,7 @@ def _log(ratio: float) -> float:
 
 
 def judged(low: float, high: float, least: float) -> str:
-    """Return `proven` for an interval above `least`, `ruled out` for one below it, else `open`."""
+    """Return `proven` if `low` is at least `least`, `ruled out` if `high` is less, else `open`."""
     if low >= least:
         return PROVEN
     return RULED_OUT if high < least else OPEN

@@ -1,4 +1,4 @@
-"""The workloads of `netlimits diagnose`, and the experiment that observes them without a change."""
+"""The workloads of `netlimits diagnose`, and the experiment that measures them without a dose."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from netlimits.limits.ladder.sensitivity import WORKLOAD
 from netlimits.tools import MEASURING, WORKLOADS
 
 SECONDS = 1
-"""Seconds of a run: many short runs show a change better than a few long ones."""
+"""Minimum duration of a run in seconds: many short runs show a change better than few long runs."""
 ROUND_TRIPS, LONGEST = 100, 5
-"""Minimum round trips of a run, so that slow start is a small part of it, and maximum seconds."""
+"""Minimum number of round trips in a run, and its maximum duration in seconds. With so many round
+trips, slow start is only a small part of the run."""
 
 TITLES = {each.name: each.title for each in WORKLOADS}
 
 
 def seconds(round_trip_us: float | None) -> int:
-    """Return the seconds that a run over a path with this round trip should take."""
+    """Return the duration in seconds for runs over a path with this round trip."""
     trips = ROUND_TRIPS * (round_trip_us or 0.0) / 1e6
     return max(SECONDS, min(LONGEST, math.ceil(trips)))
 
@@ -40,7 +41,10 @@ def observation(
     settings: Sequence[Any] = (),
     profiled: bool = False,
 ) -> str:
-    """Return the text of an experiment that measures workloads without changing the hosts."""
+    """Return the text of an experiment that measures workloads, without testing any resource.
+
+    `settings` are changes that are kept from an earlier step.
+    """
     how = MEASURING[tool]
     rows = [(w.name, *w.values[tool]) for w in WORKLOADS if w.name in names]
     lists = zip((WORKLOAD, *how.factors), zip(*rows, strict=True), strict=True)

@@ -1,4 +1,4 @@
-"""A cloud's allowance: AWS's driver (ENA) counts excess packets by kind."""
+"""The allowances of a cloud instance: AWS's ENA driver counts the packets beyond each of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ SHARE = 0.001
 def sign(run: RunFigures, kind: str, what: str) -> Sign | None:
     """Return a sign from the packets beyond an allowance, at the end that has more of them.
 
-    `kind` is the allowance in the driver's name of the counter, `what` in words.
+    `kind` names the allowance as in the driver's counter (`pps`, `bw`), and `what` in words. Return
+    None without these counters.
     """
     ends = {"sender": run.sender, "receiver": run.receiver}
     shares = {}

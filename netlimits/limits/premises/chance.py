@@ -1,7 +1,13 @@
-"""Evidence that losses are not random, as on a path with errors, but a policer's.
+"""Evidence that a policer causes losses, because the losses do not look random.
 
-Random losses come one by one, hold TCP to the rate of Mathis's formula, vary between runs as much
-as chance alone would, and hit retransmissions as often as first transmissions.
+Random losses, such as those from transmission errors, have four properties:
+
+- segments are lost one at a time;
+- TCP is not much faster than the bound for random losses (`bounds`);
+- throughput varies between runs as much as chance makes it vary;
+- retransmissions are lost as often as first transmissions.
+
+The evidence is strong if the losses clearly lack one of these properties.
 """
 
 from __future__ import annotations
@@ -13,30 +19,32 @@ from netlimits.limits.base import Premise
 from netlimits.limits.figures import RunFigures
 
 MOST = 3.0
-"""Ratio of throughput to the bound for random losses (`bounds`) from which losses are not random.
-Paths that lost 0.5 and 2 % had 0.9 to 1.3, paths that lost 0.1 % for 3 s had 1.3 to 3.2, policers
-3.7 to 17."""
+"""Minimum ratio of throughput to the bound for random losses (`bounds`) if losses are not random.
+On paths with random loss of 0.5 and 2 %, the ratio was 0.9 to 1.3. At 0.1 % and in runs of 3 s, it
+was 1.3 to 3.2. With policers it was 3.7 to 17."""
 BURST = MOST**2
-"""Segments sent again per recovery from which losses are not random. TCP reacts once to all of
-them, so the bound of MOST is too low by their square root. Random losses had 1.0 to 1.4, policers
-3.5 to 20; some paths lose several in a row by chance, so values in between decide nothing."""
+"""Minimum number of retransmitted segments per recovery if losses are not random. TCP slows down
+only once per recovery, so n segments per recovery make throughput √n times the bound for random
+losses. The number was 1.0 to 1.4 with random losses and 3.5 to 20 with policers. Some paths lose
+several segments in a row by chance, so the minimum is well above 3.5."""
 CHANCE = 0.6
-"""Maximum strength of the evidence against chance for losses to count as random."""
+"""Maximum strength of the evidence from `against` if losses count as random."""
 STEADIER = 0.1
-"""Spread of three or more runs (1 − slowest / fastest), times √n for n losses, below which losses
-are not random. Random losses are below it once in a hundred cases (1.0 to 1.8 were seen); policers
-had 0.0 to 1.5."""
+"""Maximum value of s × √n if losses are not random. Here s = 1 − slowest / fastest of three or more
+runs, and n is the number of retransmitted segments. Random losses give a lower value in 1 of 100
+cases. Measured values were 1.0 to 1.8 with random losses, and 0.0 to 1.5 with policers."""
 SPARED, EXPECTED = 0.5, 10.0
-"""Maximum ratio of the retransmissions lost to those that random losses would hit, and minimum
-number that they would hit. Policers hit 3 to 35 where chance would have hit 86 to 104."""
+"""SPARED is the maximum ratio of lost retransmissions to the number that chance predicts, if losses
+are not random. EXPECTED is the minimum predicted number for the ratio to count. With policers 3 to
+35 retransmissions were lost, while chance predicted 86 to 104."""
 SURE = 2.0
-"""Maximum strength of one piece of evidence."""
+"""Maximum strength of evidence: higher values are cut off."""
 
 
 def steady(run: RunFigures, least: float) -> list[Premise]:
-    """Return the premise that the slowest run is at least `least` of the fastest.
+    """Return the premise that the slowest run reached `least` times the fastest run's rate.
 
-    There is none if the spread is unknown.
+    The list is empty if the ratio of these rates is unknown.
     """
     if run.slowest is None:
         return []
@@ -53,7 +61,10 @@ def steadiness(run: RunFigures) -> float:
 
 
 def against(run: RunFigures) -> tuple[float, str]:
-    """Return the strength of the evidence that losses are not random, and its main reason."""
+    """Return the strength of the evidence that losses are not random, and the evidence in words.
+
+    The strongest of the four kinds of evidence counts.
+    """
     retransmitted, rate, share = run.sent("tcp_retrans_segs"), run.throughput, run.retransmitted
     if not retransmitted or not rate or not share:
         return 0.0, "nothing was lost"

@@ -1,4 +1,4 @@
-"""The CPU of one end: a CPU there, or the tool's thread, is fully used."""
+"""The sign that a CPU or the tool's thread at one end is fully used, and premises on CPU use."""
 
 from __future__ import annotations
 
@@ -8,39 +8,43 @@ from netlimits.limits.premises import goal, queues
 
 BUSY_PCT = 95.0
 WANTED_PCT = 90.0
-"""BUSY_PCT of a thread with its waits for a CPU. It is lower because both are sums over samples,
-which miss what begins or ends between two samples."""
+"""Minimum use of a CPU, in percent, if it is the limit. WANTED_PCT is for the sum of a thread's use
+of a CPU and its waits for one. It is lower than BUSY_PCT, because samples miss uses and waits that
+begin or end between two samples."""
 ROOM_PCT = 75.0
-"""Maximum use of CPUs and of the tool's threads if something else limits a run."""
+"""Maximum use of the busiest CPU or tool thread, in percent, if something else limits a run."""
 
 SHARE_PCT = 15.0
-"""Minimum % of a CPU used and waited for by a tool that wants a whole one. It gets that much beside
-half a dozen others. Tools that wait for a path, a window or their own clock used 0.6 to 8 %."""
+"""Minimum % of a CPU that a tool uses and waits for if it needs a whole CPU. A tool that shares its
+CPU with six busy programs gets about this much. Tools that waited for a path, a window or a timer
+used 0.6 to 8 %."""
 READER_PCT = 25.0
-"""SHARE_PCT for a receiver whose buffer's fill is known."""
+"""Replaces SHARE_PCT for a receiver if the fill of its receive buffer is known."""
 QUEUED_PCT = 30.0
-"""Minimum fill of the receive buffer of a program that gets too little CPU."""
+"""Minimum fill of the receive buffer, in percent, if the program there gets too little CPU time."""
 NEAR = 0.95
-"""Maximum share of the link's goodput bound if a CPU is the limit."""
+"""Maximum ratio of throughput to the link's goodput bound if a CPU is the limit."""
 LOADED = 0.75
-"""Maximum ratio of throughput with a load that takes half of each CPU to throughput without it. A
-tool that needs less than two thirds of a CPU, because a path limits it, keeps more."""
+"""Maximum ratio of throughput with a load to throughput without it, if a CPU is the limit. The load
+takes half of each CPU. The ratio is higher if the tool needs less than two thirds of a CPU, because
+something else limits it."""
 HELD_PCT = 50.0
-"""Minimum % of the time that a thread waits for a CPU, while CPUs are idle, if a quota or a binding
-holds it back."""
+"""Minimum % of the time that a thread waits for a CPU if a quota or a CPU binding holds it back.
+Other CPUs are idle meanwhile."""
 
 UNKNOWN = 0.9
-"""Strength of a premise without figures: it fails, but hardly speaks against the class."""
+"""Strength of a premise whose figures are missing. The premise fails narrowly, so it is only weak
+evidence against the class."""
 
 NEEDS = ("cpu_peak_pct", "process_cpu_pct")
 """Columns that `sign` requires (`LimitClass.needs`)."""
 
 
 def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
-    """Return a sign from an end's busiest CPU, or from its only tool thread if that is busier.
+    """Return a sign from an end's busiest CPU, or the tool's only thread there if it is busier.
 
-    `whose` is the end in words. If both ends share a machine, only the thread counts, with the time
-    that it waited for a CPU.
+    `whose` is the end in words. The time that the thread waited for a CPU counts as use. If both
+    ends share a machine, only the thread counts.
     """
     thread, peak = run.thread_pct(end), run.figure(f"{end}_cpu_peak_pct")
     waited = run.own(f"{end}_cpu_wait_pct") or 0.0
@@ -77,15 +81,16 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     if clock:
         figures[f"{end}_cpu_mhz"] = clock
         at = f", at {clock:,.0f} MHz"
-    if held:  # a faster clock or more CPUs would not help the thread
+    if held:  # a faster clock or more CPUs do not help a thread that is held back
         at, decide = "", f"a larger quota or other CPUs for the tool on the {whose} ({BY_HAND})"
     return Sign(tuple(premises), f"The {text}{at}.", figures, decide)
 
 
 def _wanted(run: RunFigures, whose: str, end: str) -> list[Premise]:
-    """Return the premise that the tool wanted CPU: it used a share, waited for it, or lags.
+    """Return the premise that the tool needed CPU time.
 
-    There is none on a shared machine.
+    The evidence is the CPU time that it used, its waits for a CPU, or unread data in its buffer.
+    The list is empty on a shared machine.
     """
     used, waited = run.process_pct(end), run.own(f"{end}_cpu_wait_pct")
     queued = run.own(f"{end}_rcvbuf_used_pct") if end == run.receiver else None
@@ -95,14 +100,14 @@ def _wanted(run: RunFigures, whose: str, end: str) -> list[Premise]:
         short = f"what the tool itself used of the {whose}'s CPUs was not measured"
         return [Premise(UNKNOWN, short)]
     share = SHARE_PCT if queued is None else READER_PCT
-    # unread data counts only if waits are unknown: a reader that sleeps lets data wait too
+    # a sleeping reader leaves data unread too, so unread data counts only if waits are unknown
     waits = 0.0 if waited is not None else queued or 0.0
     strength = max((used + (waited or 0.0)) / share, waits / QUEUED_PCT)
     return [Premise(strength, f"the tool on the {whose} used only {used:.0f} % of a CPU")]
 
 
 def its_own_pct(run: RunFigures) -> float | None:
-    """Return the load of the busiest CPU of either end by the run itself, %; None if unknown."""
+    """Return the use of the busiest CPU of both ends by the run itself, %; None if unknown."""
     parts = []
     for end in ("local", "remote"):
         busiest = run.busiest_pct(end)
@@ -120,7 +125,7 @@ def its_own_pct(run: RunFigures) -> float | None:
 
 
 def room(run: RunFigures) -> list[Premise]:
-    """Return the premise that the run leaves room on each CPU; none if the load is unknown."""
+    """Return the premise that the run leaves CPU time free on each CPU; empty if unknown."""
     if not (busiest := its_own_pct(run)):
         return []
     return [Premise.below(busiest, ROOM_PCT, f"the busiest CPU was {busiest:.0f} % busy with it")]

@@ -1,4 +1,4 @@
-"""The target rate of the tool: a run that reaches it is limited by nothing else."""
+"""The premise that a run did not reach the tool's target rate, which would then be its limit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from netlimits.limits.base import Premise
 from netlimits.limits.figures import RunFigures, mbps
 
 GOAL = 0.95
-"""Maximum share of the target rate if anything else is the limit."""
+"""Maximum ratio of throughput to the target rate if something else is the limit."""
 
 
 def premises(run: RunFigures) -> list[Premise]:
-    """Return the premise that the run was slower than its target rate; none without a target."""
+    """Return the premise that the run was slower than its target rate; empty without a target."""
     goal, rate = run.goal_mbps, run.throughput
     if not goal or rate is None:
         return []

@@ -7,17 +7,18 @@ from netlimits.limits.base import Premise
 from netlimits.limits.figures import RunFigures
 
 UNREAD = 0.5
-"""Minimum unread share of the receive window if the reader is too slow. Windows over a delay had
-0.00, free paths 0.01 to 0.14, readers that slept 0.8 and more."""
+"""Minimum unread share of the receive window if the reader is too slow. The share was 0.00 if the
+window was the limit on a path with delay, and 0.01 to 0.14 on a path without limits. It was 0.8 or
+more if the reader slept."""
 ELSEWHERE = 0.5
-"""Maximum share of the losses that the hosts themselves dropped if the path is the limit."""
+"""Maximum share of the lost packets that the hosts themselves dropped, if the path is the limit."""
 LOST_BEHIND = 0.09
-"""Maximum share of datagrams lost after they were sent if the sender is the limit: with more, a
-tenth less arrives."""
+"""Maximum share of datagrams that are lost after leaving the sender, if the sender is the limit.
+At this share, about a tenth of the datagrams does not arrive."""
 
 
 def read_at_once(run: RunFigures) -> list[Premise]:
-    """Return the premise that the receiving program reads data when it arrives; none if unknown."""
+    """Return the premise that the receiving program reads data at once; empty if unknown."""
     unread = run.unread
     if unread is None:
         return []
@@ -26,7 +27,10 @@ def read_at_once(run: RunFigures) -> list[Premise]:
 
 
 def waits_on_path(run: RunFigures) -> list[Premise]:
-    """Return the premise that more data waits on the path than at the receiver, unread."""
+    """Return the premise that the path holds more waiting data than the receiver has unread.
+
+    The list is empty if either amount is unknown.
+    """
     unread, queue, rate = run.received("recv_q_bytes"), run.queueing_us, run.throughput
     if unread is None or queue is None or not rate:
         return []
@@ -36,7 +40,10 @@ def waits_on_path(run: RunFigures) -> list[Premise]:
 
 
 def lost_on_path(run: RunFigures) -> list[Premise]:
-    """Return the premise that hosts dropped at most half of the losses; none if they had none."""
+    """Return the premise that hosts dropped at most half of the lost packets.
+
+    The list is empty if hosts dropped no packets.
+    """
     where = {place: n for place, n in places.losses(run).items() if place != places.PATH}
     total = places.lost(run)
     if not where or not total:
@@ -47,7 +54,7 @@ def lost_on_path(run: RunFigures) -> list[Premise]:
 
 
 def arrived_as_sent(run: RunFigures) -> list[Premise]:
-    """Return the premise that few datagrams were lost after they were sent; none for TCP."""
+    """Return the premise that few datagrams were lost after leaving the sender; empty for TCP."""
     lost = run.sent_datagrams_lost
     if lost is None:
         return []

@@ -6,16 +6,17 @@ from netlimits.limits.base import BY_HAND, Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 MET_PCT, OVER_PCT = 2.0, 10.0
-"""Allowed shortfall and excess of throughput against the tool's target rate, in percent.
+"""MET_PCT is the maximum % by which throughput may be below the tool's target rate.
 
-Tools send later what they could not send in time, and a short run includes their first burst.
+OVER_PCT is the maximum % above it. Tools catch up after delays, and a short run includes their
+first burst.
 """
 BUSY_PCT, SHORT_PCT, USED_PCT = 50.0, 95.0, 50.0
 """A connection waits for its program if it has data in flight for at most BUSY_PCT of the time. It
 also waits if at least SHORT_PCT of its samples find nothing to send in a send buffer that is at
 most USED_PCT full. If the fill of the buffer is unknown, both BUSY_PCT and SHORT_PCT must hold."""
 CPU_PCT, ROOM_PCT, WAITED_PCT = 90.0, 75.0, 25.0
-"""CPU_PCT is the sender's maximum CPU use, or ROOM_PCT if data is in flight most of the time.
+"""The sender's maximum CPU use is CPU_PCT, or ROOM_PCT if data is in flight most of the time.
 WAITED_PCT is the maximum share of the time that the sender waits for a CPU. Above these limits
 the sender may be slow because it lacks CPU."""
 
@@ -80,7 +81,7 @@ def _idle(run: RunFigures, limited: float, busy: float, short: str) -> Premise:
 
 
 def _room(run: RunFigures, most: float) -> list[Premise]:
-    """Return the premises that the sender (on a shared machine, its program) has CPU left."""
+    """Return the premises that the sender (on a shared machine, its program) has CPU time left."""
     used, waited = (
         run.process_pct(run.sender),
         run.own(f"{run.sender}_cpu_wait_pct"),

@@ -9,7 +9,7 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import cpus
 
 SEND_SIZES = {"sender": [1448, 4096, 16384, 65536], "receiver": [4096, 16384, 65536, 131072]}
-"""End -> send sizes, in bytes, of the labelled runs that its CPU limits."""
+"""End -> send sizes in bytes for the labelled runs that the CPU of this end limits."""
 
 
 class EndCpu:

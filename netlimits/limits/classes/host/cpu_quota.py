@@ -7,18 +7,18 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import goal
 
 QUOTA_PCT = 20.0
-"""Minimum share of the time for which the quota held the tool back."""
+"""Minimum % of the time in which the quota held the tool back."""
 
 
 class CpuQuota:
     name = "cpu-quota"
     title = "A CPU quota"
-    needs = ("process_cpu_pct",)  # a host without a quota has no `throttled_pct`
+    needs = ("process_cpu_pct",)  # not `throttled_pct`: hosts without a quota lack it
     intervention = Intervention("a quota (cpu.max) a quarter larger", least=1.1)
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the share of time that a quota held the tool back at either end."""
+        """Return a sign from the % of the time in which a quota held the tool back at an end."""
         held = {
             end: share
             for end in (run.sender, run.receiver)

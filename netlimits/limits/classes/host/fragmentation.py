@@ -6,7 +6,7 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 PER_DATAGRAM = 0.5
-"""Minimum number of fragments for each datagram sent."""
+"""Minimum number of fragments per datagram sent."""
 
 LABELS = tuple(
     Label(
@@ -28,7 +28,7 @@ class Fragmentation:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the number of fragments for each datagram sent."""
+        """Return a sign from the number of fragments per datagram sent; None for TCP."""
         fragments, datagrams = run.sent("ip_frag_creates"), run.sent("udp_out_datagrams")
         if fragments is None or not datagrams or not run.udp:
             return None

@@ -1,4 +1,4 @@
-"""Both ends on one kernel, whose CPUs are used up."""
+"""Both ends run on one kernel, and all its CPUs are fully used."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import goal
 
 FULL_PCT = 95.0
-"""Minimum use of the whole machine."""
+"""Minimum mean use of all CPUs, in percent."""
 WANTED_PCT = 40.0
 """Minimum % of a CPU that one end of the tool uses or waits for. It was 0 to 18 % if the program
 slept or the path was full, although other programs kept the machine busy."""
 
 ALIKE, NEARLY = 1 / 3, 0.85
-"""ALIKE is the minimum ratio of the two ends' waits for a CPU, shorter over longer. NEARLY is
-the lowest strength of that premise. On a full machine both ends wait (0.6 to 0.95); a quota or a
-CPU binding delays one of them (0.2)."""
+"""ALIKE is the minimum ratio of the two ends' waits for a CPU, shorter wait over longer wait. On a
+full machine both ends wait (a ratio of 0.6 to 0.95). A quota or a CPU binding delays only one end
+(0.2). NEARLY is the lowest strength of this premise."""
 
 
 class HostFull:
@@ -26,7 +26,7 @@ class HostFull:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the CPU use of the machine that both ends share; else None."""
+        """Return a sign from the CPU use of the machine that both ends share, if they share one."""
         busy = run.sent("cpu_pct")
         used = [run.own(f"{end}_process_cpu_pct") for end in ("local", "remote")]
         if not run.one_machine or busy is None or None in used:

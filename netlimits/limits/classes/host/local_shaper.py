@@ -6,12 +6,12 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 OF_RATE, UNCOUNTED = 0.9, 0.97
-"""Minimum share of the qdisc's rate that frames reach. UNCOUNTED applies if the qdisc counted no
-overlimits. `fq` never counts overlimits. Any other qdisc that counted no overlimits delayed
-nothing."""
+"""Minimum ratio of the rate of frames to the qdisc's rate. UNCOUNTED applies if the qdisc counted
+no overlimits. It is higher because a qdisc without overlimits delayed nothing, except `fq`, which
+never counts overlimits."""
 OVERLIMITS_PER_PACKET = 0.5
-"""Minimum overlimits per packet, from runs on veth and virtio under tbf and htb. A full qdisc
-without a rate counts drops, not overlimits."""
+"""Minimum number of overlimits per packet, from runs on veth and virtio with tbf and htb. A full
+qdisc without a rate counts drops, not overlimits."""
 
 LABEL = Label(
     """factors: {kind: [tbf, htb], rate: [4mbit, 10mbit, 20mbit, 40mbit]}
@@ -36,7 +36,7 @@ class LocalShaper:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from frames near the qdisc's rate, else from overlimits per packet."""
+        """Return a sign from the rate of frames, or from overlimits if no qdisc rate is known."""
         overlimits, packets = run.sent("qdisc_overlimits"), run.sent("tx_packets")
         rate, shaper = run.wire_mbps, run.shaper_mbps
         if rate is not None and shaper:

@@ -7,16 +7,16 @@ from netlimits.limits.classes.host.softirq_core import SLOW
 from netlimits.limits.figures import RunFigures
 
 SOFTIRQ_PCT = 80.0
-"""Minimum softirq share of the CPU that serves the queue; the reading program may run there too."""
+"""Minimum % of softirq on the CPU that serves the queue. The reading program may use the rest."""
 OF_ONE = 0.9
 """Minimum share of the interrupts that come from the busiest queue, or of the packets that the
 busiest CPU processes."""
 FLOWS, QUEUES = 2.0, 2.0
 """Minimum number of flows, and of receive queues."""
 IDLE = 0.85
-"""Maximum ratio of the mean CPU use to the use of the busiest CPU; below it the other CPUs have
-time left. It was 0.77 to 0.82 on machines with two CPUs. There, spreading the flows over both
-CPUs raised throughput 1.8 to 2.2 times."""
+"""Maximum ratio of the mean CPU use to the use of the busiest CPU. Below it, other CPUs have time
+left. It was 0.77 to 0.82 on machines with two CPUs. There, spreading the flows over both CPUs
+raised throughput 1.8 to 2.2 times."""
 
 LABEL = Label(
     f"""factors: {{mss: [536, 1460], send_size: [16384, 65536]}}
@@ -30,9 +30,9 @@ measure:
 """,
     lab="--machines --cpus 2",
 )
-"""The NIC's table sends all flows to one of two queues.
+"""The NIC's RSS table sends all flows to one of two queues.
 
-SLOW makes softirq the limit: RPS shows what one more CPU adds.
+SLOW makes softirq the limit, so that RPS raises throughput by adding a CPU.
 """
 
 

@@ -1,4 +1,4 @@
-"""The receive window: the sender waits for the receiver to grant more, not for the path."""
+"""The receive window: the sender waits for the receiver to grant more data, not for the path."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ waits less: 35 % was measured at a ratio of 0.92."""
 OF_WINDOW = 0.5
 """Minimum ratio of throughput to window / rtt. It was 0.9 to 1.2 where the window limits."""
 LOST = 0.05
-"""Maximum share of segments lost. With more losses, a flow is far below its window most of the
-time."""
+"""Maximum share of segments lost. With more losses, a flow rarely fills its window."""
 RTT_INFLATION = 2.0
 """Maximum ratio of rtt to min_rtt: above it the sender waits for a queue on the path."""
 

@@ -9,12 +9,13 @@ from netlimits.limits.premises import goal
 LIMITED_PCT = 20.0
 """Minimum % of its busy time that the sender waits for the buffer."""
 OF_BUFFER = 0.25
-"""Minimum ratio of throughput to one send buffer per round trip: a segment occupies up to three
-times its bytes. The ratio was 2.1 to 2.5 for small buffers, and 0.18 for a buffer that a paused
-reader filled."""
+"""Minimum ratio of throughput to one send buffer per round trip. It is below 1 because a segment
+occupies up to three times its bytes. The ratio was 2.1 to 2.5 for small buffers, and 0.18 for a
+buffer that was full because the reader paused."""
 OVER_PCT, SHORT_PCT, FLIGHT_PCT = 125.0, 50.0, 60.0
-"""Signs of an overfull buffer, in percent: minimum fill (buffers that the kernel tunes hold 122 %
-at most), minimum share of samples with nothing to send, maximum share of the window in flight."""
+"""Signs of an overfull buffer, in percent. OVER_PCT is its minimum fill; buffers that the kernel
+tunes hold at most 122 %. SHORT_PCT is the minimum share of samples with nothing to send. FLIGHT_PCT
+is the maximum share of the window in flight."""
 
 LABELS = tuple(
     Label(

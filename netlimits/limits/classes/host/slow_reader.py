@@ -8,12 +8,12 @@ from netlimits.limits.premises import goal, queues
 
 LIMITED_PCT, FULL_PCT, FULL = 50.0, 20.0, 0.8
 """Minimum % of its busy time that the sender waits for the receive window. FULL_PCT applies if
-unread data fills at least the share FULL of the window. A sender that paces itself (BBR) waits
-less."""
+unread data fills at least the share FULL of the window, because a sender that paces itself (BBR)
+waits less."""
 HELD_MS, HELD = 5.0, 131072
-"""Signs of a slow reader whose window is not full yet: minimum time that data waits to be read,
-at the run's throughput, and minimum bytes of that data. With slow readers data waited 8 ms or
-more, with other readers 2.4 ms or less (medians of labelled campaigns)."""
+"""Signs of a slow reader whose window is not full yet. HELD_MS is the minimum time that data waits
+to be read. HELD is the minimum number of bytes that wait. Data waited 8 ms or more with slow
+readers, and 2.4 ms or less with other readers (medians of labelled campaigns)."""
 WAITED_PCT = 25.0
 """Maximum % of the time that the reader waits for a CPU. Above this value the reader lacks CPU."""
 ROOM_PCT = 75.0
@@ -81,6 +81,6 @@ class SlowReader:
 
 
 def _held_ms(run: RunFigures, waiting: float) -> float:
-    """Return how many ms data waits to be read at the run's throughput; 0 below HELD bytes."""
+    """Return the time in ms that `waiting` bytes take at the run's throughput; 0 below HELD."""
     rate = run.throughput
     return waiting * 8 / 1e3 / rate if rate and waiting >= HELD else 0.0

@@ -7,10 +7,11 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import cpus, goal, queues
 
 THREAD_PCT = 75.0
-"""Minimum % of the full CPU that the thread itself uses. Softirq for its packets uses the rest."""
+"""Minimum % of a CPU that the sending thread uses and waits for. Softirq for its packets uses the
+rest."""
 FRAME = 1460.0
-"""Maximum MSS that packets are compared with if calls are unknown: over loopback an MSS is up to
-64 KiB, and netperf's sends of 16 KiB are not small."""
+"""Maximum MSS to compare packets with, if the size of calls is unknown. Over loopback an MSS is up
+to 64 KiB, but netperf's sends of 16 KiB are not small."""
 OF_SEGMENT = 0.5
 """Maximum share of a segment that a small call carries."""
 
@@ -48,7 +49,7 @@ class SmallSends:
         if busy is None:
             busy = run.sent("cpu_peak_pct")
         elif waited:
-            busy = min(100.0, busy + waited)  # its use of a CPU that it does not share
+            busy = min(100.0, busy + waited)  # its use of a CPU if it did not share that CPU
         if size is None or mss is None or busy is None:
             return None
         cpu = cpus.sign(run, "sender", run.sender)

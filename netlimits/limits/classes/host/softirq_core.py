@@ -15,7 +15,7 @@ SOFTNET = {
     "softnet_dropped": "{} packets were dropped at the backlog",
     "softnet_squeezed": "its budget ran out {} times",
 }
-"""Counters of softirq, with the clauses for them in the sentence."""
+"""Counter of softirq -> the clause for it in the sentence."""
 
 SLOW = """\
     switch:
@@ -31,7 +31,7 @@ SLOW = """\
             match ip protocol 255 0xff match ip dport $n 0xffff flowid 1:1; done | tc -batch -
       to: "1"
 """
-"""8,000 filter rules that never match: softirq tries them all for each packet."""
+"""Adds 8,000 filter rules that never match. Softirq checks each packet against all of them."""
 
 LABEL = Label(
     f"""factors: {{mss: [536, 1460], send_size: [4096, 16384, 65536, 131072]}}
@@ -51,7 +51,8 @@ measure:
 """,
     lab="",
 )
-"""Between network namespaces softirq runs on the CPU that sends. RPS spreads the streams."""
+"""Between network namespaces, softirq runs on the CPU that sends. RPS spreads the streams over all
+CPUs."""
 
 
 class SoftirqCore:

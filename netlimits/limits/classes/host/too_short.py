@@ -14,11 +14,11 @@ from netlimits.limits.premises.start import LATE_PCT
 RAMP = 0.3
 """Minimum share of the run that slow start takes."""
 OVERSHOT = 2.0
-"""Maximum number of recoveries that slow start itself causes when it overshoots. With more, few
-segments may be lost."""
+"""Maximum number of recoveries that slow start itself causes when it overshoots. With more
+recoveries, the share of lost segments must be at most `loss.RETRANSMITTED`."""
 WAITED_PCT = 50.0
-"""Maximum % of the busy time spent waiting for a receive window or send buffer: meanwhile TCP does
-not double its congestion window."""
+"""Maximum % of the busy time spent waiting for a receive window or send buffer. During these waits
+TCP does not double its congestion window."""
 
 LABELS = tuple(
     Label(
@@ -40,7 +40,7 @@ class TooShort:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the share of the run that TCP needed to double its window."""
+        """Return a sign from the share of the run in which TCP doubled its window repeatedly."""
         cwnd, rtt, elapsed = run.sent("cwnd_segs"), run.sent("min_rtt_us"), run.elapsed
         if not cwnd or not rtt or not elapsed:
             return None

@@ -8,9 +8,9 @@ from netlimits.limits.figures import RunFigures
 SHARE_OF_LOST = 0.8
 """Minimum share of the lost datagrams that found the buffer full."""
 LOSS = 0.09
-"""Minimum share of datagrams lost: without this loss a tenth more would arrive."""
+"""Minimum share of datagrams lost. Without losses of this share, a tenth more would arrive."""
 CPU_LEFT_PCT = 95.0
-"""Maximum use of the receiver's CPU."""
+"""Maximum use of the receiver's busiest CPU, in percent. Above it, that CPU may be too slow."""
 
 LABELS = (
     Label(

@@ -13,7 +13,7 @@ to 4 % of the acknowledgements."""
 NEARLY = 0.95
 """Strength of the premise if acknowledgements are bunched but not lost."""
 FORWARD = 0.01
-"""Maximum share of segments sent again. Above it the path to the receiver is full too."""
+"""Maximum share of segments retransmitted. Above it, the path to the receiver is full too."""
 
 
 class AckPath:

@@ -1,4 +1,4 @@
-"""The round trip: each transaction waits for the one before it."""
+"""The round trip: each transaction waits for the previous transaction."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ OF_ROUND_TRIPS = 0.7
 CPU_PCT = 80.0
 """Maximum load that the run puts on a CPU, in percent."""
 IMPOSSIBLE = 1.5
-"""Maximum ratio of transactions per round trip to transactions in flight. Above it the sampled
-round trip is not that of the run. On a busy host 116 µs were sampled, but a transaction took 24
-µs."""
+"""Maximum ratio of transactions per round trip to transactions in flight. Above it, the sampled RTT
+must be wrong. On a busy host the sampled RTT was 116 µs, but a transaction took 24 µs."""
 
 LABEL = Label(
     """factors: {request: [1, 64, 512, 1024], response: [1, 512]}

@@ -6,9 +6,10 @@ from netlimits.limits.base import SAME_SUM, Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 OF_BOUND = 0.95
-"""Minimum share of the bound: a run of a few seconds loses the rest to its start and to losses."""
+"""Minimum ratio of throughput to the bound. A run of a few seconds stays below the bound because of
+its start and of losses."""
 CPU_PCT = 80.0
-"""Maximum use of the busiest CPU of either end."""
+"""Maximum use of the busiest CPU of either end, in percent."""
 
 LABELS = tuple(
     Label(
@@ -23,8 +24,8 @@ measure:
     )
     for speed in (10, 100)
 )
-"""The lab's link lacks the preamble, frame check sequence and gap of a wire, 24 bytes per frame, so
-its rate is lower by as much."""
+"""On a wire, preamble, frame check sequence and gap add 24 bytes to each frame. The lab's link does
+not have these bytes, so its rate is multiplied by 1514 / 1538."""
 
 
 class LinkRate:
@@ -37,7 +38,7 @@ class LinkRate:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from throughput over the goodput bound, if both ends have CPU left."""
+        """Return a sign from throughput over the goodput bound, if both ends have CPU time left."""
         rate, bound = run.throughput, run.bound_mbps
         busiest = run.busiest
         if rate is None or bound is None or busiest is None:

@@ -8,9 +8,9 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import chance, cpus, queues
 
 RETRANSMITTED = 0.001
-"""Minimum share of segments sent again."""
+"""Minimum share of segments retransmitted."""
 SEGMENTS = 5.0
-"""Minimum number of segments sent again. One segment of 240 is 0.4 %, but only a single event."""
+"""Minimum number of segments retransmitted. One of 240 segments is 0.4 %, but only one event."""
 WAITS = {
     "app_limited_pct": "its program",
     "rwnd_limited_pct": "its receiver",
@@ -20,14 +20,14 @@ WAITED_PCT = 40.0
 """Maximum % of the time, or of samples, in which the flow waits for its program, receiver or send
 buffer. A flow that waits more does not fill its window."""
 INFLATED = 2.3
-"""Maximum ratio of rtt to min_rtt: above it a full queue drops the segments (`path-cap`)."""
+"""Maximum ratio of rtt to min_rtt. Above it, a full queue drops the segments (`path-cap`)."""
 NEAR = 0.5
 """Minimum ratio of throughput to cwnd x mss / rtt for the congestion window to be the limit."""
 MODEL_PCT = 50.0
-"""Maximum % of samples of connections that pace by a model of the path (BBR)."""
+"""Maximum % of samples in which connections pace by a model of the path (BBR)."""
 LEAST = 0.2
-"""Minimum ratio of throughput to the bound for random losses of this share. Timeouts cost up to
-three quarters of the bound. Below this ratio something else is the limit."""
+"""Minimum ratio of throughput to the bound for random losses (`bounds`). Timeouts can reduce
+throughput to a quarter of the bound. Below this ratio, something else is the limit."""
 
 LABELS = tuple(
     Label(
@@ -55,7 +55,7 @@ class Loss:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the share of segments sent again, if losses look random."""
+        """Return a sign from the share of segments retransmitted, if losses look random."""
         retransmitted, out = run.sent("tcp_retrans_segs"), run.sent("tcp_out_segs")
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
         window, rate = run.window_mbps, run.throughput
@@ -73,7 +73,7 @@ class Loss:
         premises += waits(run)
         short = f"the round trip is {rtt / least_rtt:.1f} times its least: a full queue drops"
         premises.append(Premise.below(rtt / least_rtt, INFLATED, short))
-        premises += cpus.room(run)  # losses leave the hosts' CPUs idle
+        premises += cpus.room(run)  # if losses are the limit, the hosts' CPUs have time left
         short = f"its window would let {mbps(window)} through, and {mbps(rate)} arrived"
         premises.append(Premise.reached(rate / window, NEAR, short))
         if bound := bounds.of_mechanism("loss", run):
@@ -93,7 +93,7 @@ class Loss:
 
 
 def waits(run: RunFigures) -> list[Premise]:
-    """Return the premises that the flow does not wait for its program, receiver or buffer."""
+    """Return the premises that the flow rarely waits for its program, receiver or buffer."""
     return [
         Premise.below(waited, WAITED_PCT, f"the flow waited for {what} {waited:.0f} % of the time")
         for name, what in WAITS.items()

@@ -1,4 +1,4 @@
-"""Packets per second: the packet rate is the same whatever the size of the packets."""
+"""Packets per second: the packet rate does not depend on the size of the packets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from netlimits.limits.premises import allowance, cpus
 WITHIN = 0.05
 """Maximum relative difference between packet rates that count as equal."""
 OTHER_SIZE = 1.5
-"""Minimum ratio of two packet sizes to compare."""
+"""Minimum ratio of two packet sizes whose packet rates are compared."""
 
 LABELS = tuple(
     Label(
@@ -21,7 +21,7 @@ measure:
     )
     for packets in (1000, 2000, 3000)
 )
-"""Paths that carry a fixed number of packets per second, as a cloud's allowance does."""
+"""Paths that carry a fixed number of packets per second, like a cloud's allowance."""
 
 
 class PacketRate:

@@ -7,36 +7,39 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import allowance, chance, cpus, goal, queues
 
 RTT_INFLATION = 2.3
-"""Minimum ratio of rtt to min_rtt if packets wait in a queue. Without a queue the ratio is
-smaller."""
+"""Minimum ratio of rtt to min_rtt if packets wait in a queue."""
 QUEUE_US, QUEUE_SEGMENTS = 200.0, 5.0
-"""Minimum wait in the queue in µs, and minimum number of packets in it. A shorter wait may be the
-host's scheduling; a device that holds two packets and drops the others is a policer."""
+"""Minimum wait in the queue in µs, and minimum number of packets in it. A shorter wait may come
+from the host's scheduling. A device that holds two packets and drops the others is a policer."""
 MANY = 100.0
-"""Ratio of rtt to min_rtt above which sentences round it: on one machine min_rtt is a few µs."""
+"""Sentences print a ratio of rtt to min_rtt that reaches this value as "over 100". On one machine
+min_rtt is only a few µs, so the ratio can be huge."""
 SHORT_INFLATION = 1.25
-"""RTT_INFLATION for a queue that drops early, if the runs are steadier than random losses allow."""
+"""Replaces RTT_INFLATION for a queue that drops early. The runs must be steadier than random losses
+allow."""
 OF_BOUND = 0.9
-"""Maximum share of the link's goodput bound: above it the link itself may be the cap."""
+"""Maximum ratio of throughput to the link's goodput bound. Above it, the link may be the cap."""
 OF_MOST = 0.8
-"""Minimum ratio of the run's rate to the highest rate of all configurations on the same path.
-They all have the same cap."""
+"""Minimum ratio of the run's rate to the highest rate of all configurations on the same path,
+because all of them have the same cap."""
 OF_SHAPER = 0.7
-"""Maximum share of the rate of the sender's own qdisc: above it the queue may be there."""
+"""Maximum ratio of the rate of frames to the rate of the sender's own qdisc. Above it, packets may
+wait in this qdisc."""
 OVERLIMITS_PER_PACKET = 0.1
-"""Maximum overlimits per packet of the sender's own qdisc: above it the queue may be there."""
+"""Maximum number of overlimits per packet in the sender's own qdisc. Above it, packets may wait in
+this qdisc."""
 LOST = 0.001
-"""Minimum share of segments lost. With fewer losses the place of the losses does not matter."""
+"""Minimum share of segments lost. With fewer losses, it does not matter where they occur."""
 BUNCHED, ALIKE = 2.4, 0.93
-"""Signs of a queue on the return path: minimum segments per acknowledgement, and maximum ratio
-of the slowest to the fastest run. A full queue on the path to the receiver had 1.9 to 2.0
+"""Signs of a queue on the return path: minimum number of segments per acknowledgement, and maximum
+ratio of the slowest to the fastest run. A full queue on the path to the receiver had 1.9 to 2.0
 segments and a ratio of 0.95 to 1.0, or losses. A full queue on the return path had 2.5 to 11
 segments and a ratio of 0.12 to 0.75."""
 SPACED_US = 100.0
-"""Minimum µs between two segments for BUNCHED to count. One poll of the NIC receives segments
-together that are closer than this."""
+"""Minimum time between two segments, in µs, for BUNCHED to count. If segments follow each other
+faster, one poll of the NIC receives several of them."""
 STEADY = 0.75
-"""Minimum ratio of a configuration's slowest run to its fastest: all runs have the same cap."""
+"""Minimum ratio of a configuration's slowest run to its fastest run: both have the same cap."""
 
 LABELS = tuple(
     Label(
@@ -50,8 +53,8 @@ measure:
 )
 
 OF_FILE = "a file of runs tells neither the link's rate nor the one that the tool was told"
-"""Note on runs from a file. A campaign's folder has both rates, so that verdicts can rule them
-out as the limit."""
+"""Note on runs from a file. A campaign's folder contains both rates, so verdicts can check whether
+one of these rates is the limit."""
 
 
 class PathCap:
@@ -141,7 +144,7 @@ def _not_in_qdisc(run: RunFigures, rate: float) -> list[Premise]:
 
 
 def _short_queue(run: RunFigures, inflation: float) -> float:
-    """Return the strength of signs of a short queue (CoDel, BBR): losses, but steady rates."""
+    """Return the strength of signs of a short queue (CoDel, BBR): losses, but steady runs."""
     lost = (run.retransmitted or 0.0) >= LOST
     return chance.steadiness(run) if lost and inflation >= SHORT_INFLATION else 0.0
 

@@ -11,7 +11,7 @@ WITHIN = 0.1
 """Maximum relative difference between the rates per connection with few and with many
 connections."""
 OTHER_NUMBER = 1.5
-"""Minimum ratio of two numbers of connections to compare."""
+"""Minimum ratio of two numbers of connections whose rates are compared."""
 UNTOLD = 0.75
 """Factor on the strength of `path-cap` if no other number of connections was measured."""
 WAITED_PCT = 50.0
@@ -28,7 +28,7 @@ class PerFlowCap:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the rate per connection with other numbers of connections.
+        """Return a sign from equal rates per connection with different numbers of connections.
 
         If only one number of connections was measured, return the sign of `path-cap`, weakened.
         """

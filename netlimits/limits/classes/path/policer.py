@@ -9,19 +9,19 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import chance, cpus, goal, queues
 
 SEGMENTS = 30.0
-"""Minimum number of segments sent again. It determines their share to within a fifth; fewer
-segments give no reliable bound. Paths with 0.1 % random loss lost 7 to 15 segments in 3 s, and
-their rate was 1.3 to 3.2 times the bound."""
+"""Minimum number of segments retransmitted. With this number, their share is known to within a
+fifth. A smaller number gives no reliable bound for random losses. Paths with 0.1 % random loss lost
+7 to 15 segments in 3 s, and their rate was 1.3 to 3.2 times the bound."""
 STILL, QUEUE_US, QUEUE_SEGMENTS = 1.25, 200.0, 5.0
 """Maximum ratio of rtt to min_rtt, maximum wait in µs (host scheduling takes as much), and maximum
 number of packets waiting at once. One of the three is enough to show that there is no queue. Some
 policers hold two packets."""
 STEADY = 0.75
-"""Minimum ratio of a configuration's slowest run to its fastest: all runs have the same cap."""
+"""Minimum ratio of a configuration's slowest run to its fastest run: both have the same cap."""
 COUNTED = 0.1
 """Minimum ratio of the drops that the receiver's own policer counts to the segments lost. The
-policer counts packets of up to 45 segments, because GRO comes before it. In one run 42 packets
-were 178 segments."""
+policer counts packets of up to 45 segments, because GRO has merged them. In one run, 42 packets
+contained 178 segments."""
 
 LABELS = tuple(
     Label(
@@ -55,7 +55,7 @@ SEND_LESS = Intervention(
     0.88,
     1.05,
 )
-"""The change for limits that drop the packets above their rate. `udp-above-path` uses it too."""
+"""The intervention for limits that drop packets above their rate: `policer`, `udp-above-path`."""
 
 
 class Policer:

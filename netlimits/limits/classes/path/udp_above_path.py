@@ -1,4 +1,4 @@
-"""Datagrams sent faster than the path carries them: the excess is lost there."""
+"""Datagrams sent faster than the path carries them: the path drops the excess."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import queues
 
 ON_PATH = 0.8
-"""Minimum share of the losses that occur on the path, where neither host counts them."""
+"""Minimum share of the losses that occur on the path, because neither host counts them."""
 
 LABELS = tuple(
     Label(
