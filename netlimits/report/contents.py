@@ -53,7 +53,7 @@ FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 
 ATTEMPT = ("run", "attempt", "status", "reason", "started", "duration_s")
-"""The columns of attempts that the page reads."""
+"""Columns of an attempt that the report reads."""
 
 
 def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
