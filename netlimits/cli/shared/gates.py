@@ -44,7 +44,7 @@ THRESHOLD = "3%"
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A row of a comparison under a condition; `fault` says how it breaks the condition, or ""."""
+    """A comparison's row with its condition; `fault` is how the row breaks the condition, or ""."""
 
     of: str
     where: str
@@ -66,7 +66,7 @@ class Condition:
         factors = table.attrs["factors"]
         for factor, value in self.where.items():
             if factor not in factors and f"{factor}_" in factors:
-                factor += "_"  # the comparison renames a factor called like one of its columns
+                factor += "_"  # the comparison renames a factor that is named as a column
             if factor not in factors:
                 names = ", ".join(factors) or "none"
                 raise DataError(f"gate: {factor} is no factor of both sides; there are {names}")

@@ -34,8 +34,7 @@ _KERNEL = (
 _WITHOUT_LOCK = "import os, sys; os.closerange(3, 4096); os.execv(sys.argv[1], sys.argv[1:])"
 """Close the lab's lock, then execute QEMU.
 
-The process keeps the inherited lock until it is in the namespace, where a removal finds
-the process.
+The process keeps the inherited lock until it is in the namespace. There a removal finds it.
 """
 
 _TRANSLATED_KERNEL = " norandmaps"

@@ -104,7 +104,7 @@ class StackedLink(msgspec.Struct):
 
 
 _UPON = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "hsr", "macsec")
-"""Kinds stacked on another interface. They join multicast groups there too: they count twice."""
+"""Kinds that are stacked on another interface. They join its multicast groups as well."""
 FOLLOW = ("ipvlan", "ipvtap")
 """Kinds whose MTU the kernel always keeps equal to the MTU of the interface below them."""
 
