@@ -34,7 +34,8 @@ def measure(
 ) -> dict[str, Completed]:
     """Run the client between two readings of the evidence on every host.
 
-    `last` has a last command for each role, after the second reading. Return its answers by role.
+    `last` has a command for each role, which is executed after the second reading. Return its
+    answers by role.
     """
     listening = {}
     for role in specification.ends["remote"]:

@@ -186,7 +186,7 @@ def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> p
 
 
 def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
-    """Return the lines of a verdict: configuration, class, evidence, runner-up, next steps."""
+    """Return the lines of a verdict: configuration, class, evidence, runner-up, how to decide."""
     from netlimits.analysis import wording
     from netlimits.limits.base import OPEN, REFUTED
     from netlimits.limits.calibration import Likelihood

@@ -2,7 +2,7 @@
 
 After packets arrive, the interrupt stays off until `defer_hard_irqs` polls in a row were empty.
 Meanwhile a timer polls, each time after `gro_flush_timeout` ns. With this timeout, GRO also holds
-recent segments until a later poll, and so merges more of them. Both may delay packets.
+recent segments until a later poll, and so merges more of them. This may delay packets.
 """
 
 from __future__ import annotations

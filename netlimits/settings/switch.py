@@ -44,8 +44,7 @@ done
 """
 
 _RUN = 'exec "$@" </dev/null 9<&-'
-"""Run a command without descriptor 9, the lock for changes of the host: the command may leave a
-process."""
+"""Run a command without the lock for host changes (descriptor 9): it may leave a process."""
 
 _WORDS: Mapping[str, Any] = {
     "type": "array",

@@ -195,7 +195,7 @@ class Sysctl(Setting):
         return (*_write(values), *map(_write_writable, moved))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Compare all values except `_MOVED`: a namespace may lack these or not write them."""
+        """Compare all values but those of `_MOVED`: a namespace may lack or not write them."""
         return tuple(
             f"{name} is {_shown(state.get(name, 'gone'))}, was {_shown(value)}"
             for name, value in original.items()
@@ -230,7 +230,7 @@ def _moves_others(name: str, interface: str) -> str:
 
 
 def _watched(command: Command) -> Command:
-    """Return the command; if it might change other sysctls, as a script that checks these."""
+    """Return the command, wrapped in a script that checks other sysctls if it may change them."""
     pairs = command.argv[2:]
     names = [pair.partition("=")[0] for pair in pairs]
     if all(ALONE.match(name) for name in names):

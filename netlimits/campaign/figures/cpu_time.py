@@ -13,7 +13,7 @@ from netlimits.model import Scalar, Work
 Entries = Sequence[RawEntry]
 
 DILUTED = 2.0
-"""Maximum ratio of the client's time to the transfer's, to report CPU use over the client's run."""
+"""CPU use is left out if the client ran more than this many times as long as the transfer."""
 
 
 def figures(

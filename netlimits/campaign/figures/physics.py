@@ -53,7 +53,7 @@ CLOCK = 0.001
 """Seconds by which two clocks may diverge per second: Linux slews each by at most 500 ppm."""
 
 LATE = 0.01
-"""Seconds that data may wait for a CPU, so that a window counts data from before its start."""
+"""Seconds by which data may be counted late because it waited for a CPU."""
 
 WAITING = 128 << 10
 """Bytes that may wait in a receiver's socket: its first buffer (`tcp_rmem`)."""

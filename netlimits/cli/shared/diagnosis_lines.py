@@ -27,7 +27,7 @@ _WHOLE = 100.0
 
 
 def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return both hosts' names and texts on the path: driver, rate, MTU, RTT, CPUs, kernel."""
+    """Return both hosts' names and a description: driver, rate, MTU, RTT, CPUs, kernel."""
     machines = campaign.archive.machines
     read = {role: campaign.archive.facts(role) for role in machines}
 

@@ -66,7 +66,7 @@ class Condition:
         factors = table.attrs["factors"]
         for factor, value in self.where.items():
             if factor not in factors and f"{factor}_" in factors:
-                factor += "_"  # the comparison renames a factor that is named as a column
+                factor += "_"  # the comparison renames a factor with the name of a column
             if factor not in factors:
                 names = ", ".join(factors) or "none"
                 raise DataError(f"gate: {factor} is no factor of both sides; there are {names}")

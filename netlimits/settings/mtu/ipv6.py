@@ -51,7 +51,7 @@ case " $(ip -6 -o addr show dev "$interface" to "${1%/*}") " in
 *" $1 scope global "*) ;;
 *) $root ip -6 addr replace "$@" dev "$interface" ;;
 esac"""
-"""Restore an address only if it is missing: to write an existing global address removes routes."""
+"""Restore an address if it is missing; writing an existing global address would remove routes."""
 
 
 class _Address(TypedDict):

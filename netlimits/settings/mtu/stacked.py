@@ -104,7 +104,7 @@ class StackedLink(msgspec.Struct):
 
 
 _UPON = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "hsr", "macsec")
-"""Kinds that are stacked on another interface. They join its multicast groups as well."""
+"""Kinds of interfaces that are stacked on another one, and also join multicast groups on it."""
 FOLLOW = ("ipvlan", "ipvtap")
 """Kinds whose MTU the kernel always keeps equal to the MTU of the interface below them."""
 

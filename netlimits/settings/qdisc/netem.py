@@ -268,7 +268,7 @@ def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
         values["delay"] = _ns(seconds)
     elif seconds:
         near = round(seconds * 1e6)
-        steps = sorted(range(-5, 6), key=abs)  # tc's six digits are coarse
+        steps = sorted(range(-5, 6), key=abs)  # tc shows only six digits
         same = [us for step in steps if f"{_shown_us(us := near + step) / 1e6:g}" == f"{seconds:g}"]
         if not same:
             raise ValueError(
