@@ -6,7 +6,7 @@ between markers. So the output of a failed stream is kept, too.
 The sum of the streams' throughputs is too high, because at the start and the end some streams have
 the link to themselves. So the total rate is computed from the receivers' interim results, over the
 window that all streams share. The senders' results also count data that waits in a socket's buffer
-or is lost on the way: a path of 20 Mbit/s gave 25 Mbit/s.
+or is lost on the way. With them, a path of 20 Mbit/s gave 25 Mbit/s.
 """
 
 from __future__ import annotations

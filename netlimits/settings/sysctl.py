@@ -136,7 +136,7 @@ class Sysctl(Setting):
         return Command(("sysctl", *(("-e",) if may_miss else ()), *moved, *about))
 
     def state(self, completed: Completed) -> State:
-        """Return {name: value}, also for names in `_MOVED`; None for a permitted missing one."""
+        """Return {name: value}, also for `_MOVED`; with `-e`, a missing sysctl is None."""
         values = {
             match["name"]: match["value"]
             for match in map(_LINE.match, completed.stdout.splitlines())

@@ -23,9 +23,9 @@ _COUNTS = ("tx_bytes", "tcp_out_segs", "udp_out_datagrams")
 def figures(both: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """Return `segments_per_ack` from a run's figures (`local_tcp_out_segs` …).
 
-    The sender is the end that sent more bytes. There is no figure if TCP did not carry the data
-    (more UDP datagrams than segments, or hardly any segments), if both ends sent data, or if a host
-    lacks one of the counts.
+    The sender is the end that sent more bytes. There is no figure if both ends sent data, or if a
+    host lacks one of the counts. There is none either if TCP did not carry the data: more UDP
+    datagrams than segments, or hardly any segments.
     """
     ends = [[both.get(f"{end}_{name}") for name in _COUNTS] for end in ("local", "remote")]
     if None in (*ends[0], *ends[1]):

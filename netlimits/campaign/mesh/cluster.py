@@ -211,7 +211,7 @@ class ClusterRunner:
         return self._client.submit(carry_out, order, key=key, pure=False)
 
     def _hear(self, going: _Going, on_progress: Callable[[Progress], None]) -> None:
-        """Copy new events of a shard. If its task ended, process the result or submit it again."""
+        """Copy a shard's new events. If its task ended, use the result or submit it once more."""
         over = going.future.done()  # read before the journal, which is complete once this is True
         self._take_in(going, on_progress)
         if not over:
