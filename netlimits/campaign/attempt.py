@@ -1,4 +1,4 @@
-"""An attempt at a run: a straight line from its `start` in the journal to its `end`."""
+"""Carry out one attempt at a run, from its `start` event in the journal to its `end` event."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from netlimits.restore.guard.guards import Guards
 from netlimits.tools import Features
 
 ATTEMPTS = 2
-"""Number of attempts by one process: a run gets a second one after it lost a connection."""
+"""Maximum number of attempts at a run by one process. A lost connection leads to the second one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaceTurn:
-    """A way of pacing: the turn that sets its qdisc, and the tool's options for it."""
+    """A way to pace the sender: the turn that sets the qdisc, and the tool's options."""
 
     way: str
     turn: Turn
@@ -50,10 +50,10 @@ class PaceTurn:
 class Context:
     """Everything that an attempt needs; it does not change during the attempt.
 
-    `hosts` and `guards` are those of the attempt's roles. `turns` apply the run's settings, and
-    then the first of `paces` that the kernel accepts. `longest` is the seconds until the deadline
-    of the run's tool on the slowest host. If a connection is lost, the run gets another attempt
-    unless this one is the `last`.
+    `hosts` and `guards` belong to the attempt's roles. `turns` apply the run's settings; `paces`
+    are tried after them until the kernel accepts one. `longest` is the longest deadline of the
+    client on any host, plus the time to fold profiles, in seconds. If a connection is lost, the run
+    gets another attempt unless this one is the `last`.
     """
 
     session: Session
@@ -78,7 +78,7 @@ def context(
     number: int,
     last: bool,
 ) -> Context:
-    """Return what the next attempt at a run needs on the hosts of these roles, which are idle."""
+    """Return the context of the next attempt at a run, on the idle hosts of `roles`."""
     specification = session.specification(run)
     features = _features(session, specification)
     planned = steps.measurement(specification, features)
@@ -106,7 +106,10 @@ def context(
 
 
 def carry_out(context: Context) -> Record:
-    """Carry out one attempt, from its `start` in the journal to its `end`."""
+    """Carry out one attempt, write its events to the journal, and return its record.
+
+    An interrupted attempt is written to the journal too; then Interrupted is raised.
+    """
     context.stop.check()
     lost = _keep_guards(context)
     run, archive = context.run, context.session.archive
@@ -149,14 +152,14 @@ def carry_out(context: Context) -> Record:
         raw=digest,
         cost=cost,
     )
-    archive.add("end", **end_fields(record))  # on disk before the next one is measured
+    archive.add("end", **end_fields(record))  # synced to disk before the next measurement
     if interrupted:
         raise interrupted
     return record
 
 
 def _keep_guards(context: Context) -> ConnectionLost | None:
-    """Keep claims and guards valid during the run; return an error if a connection was lost."""
+    """Renew claims and guards for the length of the run. Return the error of a lost connection."""
     try:
         context.guards.keep(context.longest)
     except ConnectionLost as error:
@@ -165,7 +168,7 @@ def _keep_guards(context: Context) -> ConnectionLost | None:
 
 
 def _failed(context: Context, error: Exception) -> tuple[Status, str]:
-    """Return the status and reason of an attempt that this error ended."""
+    """Return the status and reason of an attempt that ended with this error."""
     lost = [host for host in context.hosts.values() if host.is_lost()]
     if not lost:
         return "failed", str(error)
@@ -196,7 +199,7 @@ def _prepare(context: Context) -> Specification:
 
 
 def apply_turn(session: Session, stop: Stopping, turn: Turn) -> None:
-    """Execute the steps of a turn: those of one machine in order, several machines in parallel."""
+    """Execute a turn: the steps of one machine in order, different machines in parallel."""
     stop.check()
     session.preparation.begins(turn)
     machines: defaultdict[str | None, list[SettingStep]] = defaultdict(list)
@@ -228,9 +231,10 @@ def apply_turn(session: Session, stop: Stopping, turn: Turn) -> None:
 
 
 def _begin(session: Session, steps: Sequence[SettingStep]) -> Callable[[], object] | None:
-    """Begin a machine's only step, and return a function that waits for its end.
+    """Begin a machine's step, and return a function that waits for its end.
 
-    Return None if a thread has to do it: there are several steps, or the host must be read first.
+    Return None if a thread must execute the steps instead: there are several steps, or the setting
+    must be read first.
     """
     if len(steps) > 1 or steps[0].act != "reach":
         return None
@@ -259,7 +263,7 @@ def _measure(context: Context, specification: Specification) -> None:
 
 
 def _read(specification: Specification, entries: Sequence[RawEntry]) -> Measurement:
-    """Parse the run's raw output. A bug in a parser costs the figures of one run, no more."""
+    """Parse the run's raw output. A bug in a parser fails only this run, with ToolFailure."""
     try:
         return interpret.read(specification, entries)
     except NetlimitsError:
@@ -274,7 +278,10 @@ def _read(specification: Specification, entries: Sequence[RawEntry]) -> Measurem
 def _paces(
     session: Session, specification: Specification, features: Features
 ) -> list[tuple[str, Any, Mapping[str, Any]]]:
-    """Return the ways to pace, best first, or the one that worked before; empty if unpaced."""
+    """Return the ways to pace the sender, best first; [] if the run is not paced.
+
+    If one way worked before, return only that way.
+    """
     pace, local = specification.around.pace, specification.ends["local"]
     if pace is None:
         return []
@@ -293,6 +300,6 @@ def _features(session: Session, specification: Specification) -> Features:
 
 
 def _label(context: Context, step: str) -> None:
-    """Set the step under which the hosts record what follows."""
+    """Set the name of the step that the hosts record with their next commands."""
     for host in context.hosts.values():
         host.step = step

@@ -1,4 +1,4 @@
-"""Upper bounds of a run's data rate that are known beforehand: its link and its qdiscs."""
+"""Upper bounds of a run's data rate that follow from its link and its qdiscs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netlimits.settings.qdisc.kinds import KINDS
 from netlimits.units import tc
 
 QUEUE = 1000
-"""Packets that wait behind htb: the usual `txqueuelen`."""
+"""Maximum number of packets in the queue of an htb class: the usual `txqueuelen`."""
 
 CHILD = 10240
 """Maximum number of packets that wait in the child of a shaper: fq_codel's default."""
@@ -22,16 +22,17 @@ SEGMENTS = 65536
 """Maximum number of bytes that TCP passes to a qdisc as one packet."""
 
 ON_A_LINK, ON_A_QDISC = 38, 14
-"""Bytes of a frame beyond its IP packet: on a link (gap, preamble, checksum), and in a qdisc."""
+"""Bytes that a frame adds to its IP packet: on a link (with gap and preamble), and in a qdisc."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """An upper bound of a data rate: frames in bit/s, what sets it, and what may exceed it.
+    """An upper bound of a data rate; `what` names the link or qdisc that sets it.
 
-    `overhead` are the bytes of a frame beyond its IP packet that count, `beyond` the bytes of a
-    burst. `queue` bytes and `packets` may wait and arrive after the sender's time. `once` are bytes
-    that the qdisc counts once for many segments, which TCP passes to it together whatever its
+    `bps` is the rate of frames in bit/s. The link or qdisc counts `overhead` bytes in addition to
+    each IP packet. A burst may exceed the rate by `beyond` bytes. Up to `queue` bytes and `packets`
+    packets may wait in a queue, and arrive after the sender has ended. `once` bytes are added to
+    each packet that the qdisc receives; TCP may put many segments into such a packet, even without
     offloads.
     """
 
@@ -44,15 +45,16 @@ class Cap:
     once: int = 0
 
     def each(self, transport: str) -> int:
-        """Return the least number of bytes that count for a frame beyond its IP packet."""
+        """Return the minimum number of bytes that are counted in addition to an IP packet."""
         return self.overhead + (min(0, self.once) if transport == "tcp" else self.once)
 
 
 def speed(of: Mapping[str, Any]) -> float | None:
-    """Return the bit rate of a host's data link, from its facts; None where it is not known.
+    """Return the bit rate of a host's data link from its facts, or None if the rate is unknown.
 
-    The speed that a virtual link or a guest's NIC reports (veth: 10000 Mb/s) does not limit its
-    rate. A virtual function's traffic need not leave the card.
+    Virtual links and NICs of guests report a speed that does not limit them (veth: 10000 Mb/s), so
+    None is returned for them. It is also returned for a virtual function (VF), whose traffic need
+    not leave the card.
     """
     driver = facts.value(of, "driver") or {}
     cpu = str(of.get("cpu", {}).get("printed", ""))
@@ -65,7 +67,7 @@ def speed(of: Mapping[str, Any]) -> float | None:
 
 
 def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
-    """Return the rate that an experiment's own htb, netem or cake gives each role."""
+    """Return the caps that an experiment's own htb, netem or cake qdiscs set, by role."""
     by_role: dict[str, Cap] = {}
     for use in settings:
         options = use.options if use.name == "qdisc" else {}
@@ -73,7 +75,7 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
             continue
         kind = options.get("kind")
         option = {"netem": "rate", "cake": "bandwidth"}.get(str(kind), "")
-        if options.get("cell_overhead", 0) < 0:  # there is no bound for cells that count as smaller
+        if options.get("cell_overhead", 0) < 0:  # a negative overhead gives no bound
             continue
         if options.get(option, "unlimited") != "unlimited":
             by_role |= dict.fromkeys(use.roles, _of_options(str(kind), option, options))
@@ -81,10 +83,10 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
             given = {name: options[name] for name in KINDS["htb"].units if name in options}
             try:
                 wish = KINDS["htb"].wish(given)
-            except ValueError:  # the setting itself refuses it, with the reason
+            except ValueError:  # the setting itself reports this error
                 continue
             what = f"htb of {wish['ceil'] / 1e6:g} Mbit/s"
-            burst = float(wish["cburst"]) + SEGMENTS  # with a token left a whole packet may go
+            burst = float(wish["cburst"]) + SEGMENTS  # one token lets a whole packet pass
             cap = Cap(what, wish["ceil"], ON_A_QDISC, burst, packets=_waiting(options))
             by_role |= dict.fromkeys(use.roles, cap)
     return by_role
@@ -96,7 +98,7 @@ def _waiting(htb: Mapping[str, Any]) -> int:
 
 
 def _of_options(kind: str, option: str, options: Mapping[str, Any]) -> Cap:
-    """Return the cap of a netem or cake (cake's `overhead` replaces Ethernet's header)."""
+    """Return the cap of a netem or cake qdisc; cake's `overhead` replaces the Ethernet header."""
     bps = float(tc.rate(options[option]))
     what = f"{kind} of {bps / 1e6:g} Mbit/s"
     if kind == "netem":
@@ -107,7 +109,7 @@ def _of_options(kind: str, option: str, options: Mapping[str, Any]) -> Cap:
 
 
 def shaper(qdiscs: Sequence[Mapping[str, Any]], role: str) -> Cap | None:
-    """Return the cap of a tbf at an interface's root, as `tc -j` prints it, or None without one."""
+    """Return the cap of the tbf at an interface's root, or None; `qdiscs` come from `tc -j`."""
     for qdisc in qdiscs:
         options = qdisc.get("options") or {}
         rate = options.get("rate")

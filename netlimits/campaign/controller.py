@@ -1,4 +1,4 @@
-"""The controller's own cost of a run: time and memory of this process, and load of its machine."""
+"""The cost of a run on the controller: this process's CPU and memory, and the use of all CPUs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from netlimits.model import ControllerCost, Scalar
 
 
 class Controller:
-    """Meters this process and its machine from its creation until `cost` is called."""
+    """Measures this process and its machine, from the creation of the object until `cost`."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()
         self._begin = self._times()
 
     def cost(self) -> ControllerCost:
-        """Return the cost since this meter was created."""
+        """Return the cost since this object was created."""
         seconds, cpu, idle = (
             round(now - then, 6) for now, then in zip(self._times(), self._begin, strict=True)
         )
@@ -33,7 +33,7 @@ class Controller:
 
 
 def controller_figures(cost: ControllerCost | None) -> dict[str, Scalar]:
-    """Return `controller_cpu_pct` (of one CPU), its memory, and how busy all CPUs are."""
+    """Return the process's CPU use (in % of one CPU), its memory, and the use of all CPUs."""
     if cost is None or not (cost.seconds > 0 and cost.cpus > 0):
         return {}
     if not all(map(math.isfinite, astuple(cost))):

@@ -67,7 +67,7 @@ def default_path(experiment: Experiment) -> Path:
 
 
 def changed_hosts(campaign: Logbook, survey: Survey) -> tuple[str, ...]:
-    """Return a sentence for each difference of the hosts from the campaign's beginning."""
+    """Return a sentence for each difference between the hosts now and at the campaign's start."""
     return tuple(
         f"{role}: {mismatch}"
         for role in campaign.archive.machines
@@ -76,7 +76,7 @@ def changed_hosts(campaign: Logbook, survey: Survey) -> tuple[str, ...]:
 
 
 def _against(experiment: Experiment) -> dict[str, Any]:
-    """Return what campaign.json needs to rebuild a duet's second side, {} for other campaigns."""
+    """Return the entry of campaign.json for a duet's second side; {} for other campaigns."""
     if not experiment.sides:
         return {}
     first, second = experiment.sides

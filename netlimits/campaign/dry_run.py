@@ -1,4 +1,4 @@
-"""The commands of runs in order, without contacting a host, for `netlimits plan --commands`."""
+"""List the commands of runs in order, without contacting hosts, for `netlimits plan --commands`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Planned:
 
 
 class DryRun:
-    """Yields the steps of runs in order, each after what the runs before it set."""
+    """Yields the steps of runs in order, given the settings that earlier runs have made."""
 
     def __init__(self, machines: Mapping[str, Machine], features: Features) -> None:
         self._features = features
@@ -52,7 +52,7 @@ class DryRun:
         self._preparation = Preparation(self._machines)
 
     def commands(self, setup: Setup, ends: Ends, *, profiled: bool = False) -> Iterator[Planned]:
-        """Yield the steps of the next run, of this configuration, between these ends."""
+        """Yield the steps of the next run, which has this configuration and these ends."""
         use, options = None, setup.options
         if setup.around.pace:
             best = pacing.ways(setup.tool, self._features)[0]

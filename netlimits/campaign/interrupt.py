@@ -1,8 +1,8 @@
-"""Ctrl-C and other requests to end a campaign: noticed at once, obeyed where it is safe.
+"""Handle Ctrl-C and other requests to end a campaign; they take effect where it is safe.
 
-A signal only sets a flag, except during a measurement, where it ends the wait at once. A wait
-inside paramiko or `threading` may hold locks that nobody else would release; there the signal is
-delivered again a moment later. A regular alarm notices one that arrives just before a wait.
+A signal only sets a flag. During a measurement it also ends the wait at once. Code of paramiko or
+`threading` may hold locks that nobody else would release. If a signal interrupts such code, it is
+delivered again a moment later. A regular alarm catches a signal that arrives just before a wait.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _LOCKS = ("paramiko", "threading")
 """Packages whose code acquires and releases locks explicitly."""
 
 AGAIN = 400
-"""Maximum number of times that a signal is delayed, generous for a busy machine. After these it
-ends the wait even if locks are held."""
+"""Maximum number of times that a signal is delayed, generous for a busy machine. After that the
+signal ends the wait even if locks are held."""
 
 BEAT = 0.5
 """Seconds between two alarms."""
 
 
 class Interrupted(NetlimitsError):
-    """A signal or another request ended the campaign; hosts are restored before it exits."""
+    """A signal or another request ended the campaign; hosts are restored before the exit."""
 
     exit_status = 130
 
@@ -48,7 +48,7 @@ class Stopping(Protocol):
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Return a context in which SIGNALS raise Interrupted at once, so that hosts are closed."""
+    """Return a context in which SIGNALS raise Interrupted at once, so that callers can clean up."""
     with Stop() as stop, stop.interruptible():
         yield
 
@@ -94,7 +94,7 @@ class Stop:
             _alarm(0)
 
     def defer(self) -> None:
-        """From now on, delay signals until the next `check`, even within `interruptible`."""
+        """Delay further signals until the next `check`, even within `interruptible`."""
         self._interruptible = False
         self.check()
 
@@ -120,7 +120,7 @@ def _alarm(seconds: float) -> None:
 
 
 def _holds_locks(frame: FrameType | None) -> bool:
-    """Return True if the interrupted code, or a caller of it, takes and releases locks."""
+    """Return True if the interrupted code, or one of its callers, is in a package of _LOCKS."""
     while frame:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package in _LOCKS:

@@ -34,7 +34,8 @@ def measure(
 ) -> dict[str, Completed]:
     """Run the client between two readings of the evidence on every host.
 
-    Return the answer of each role to its command in `last`, which ends the second reading.
+    `last` has a command for each role, which is executed after the second reading. Return its
+    answers by role.
     """
     listening = {}
     for role in specification.ends["remote"]:
@@ -86,7 +87,7 @@ def measure(
 
 
 def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, list[Completed]]:
-    """Execute steps, several hosts in parallel, and return each role's answers in order."""
+    """Execute steps, on several hosts in parallel, and return each role's answers in order."""
     by_role: dict[str, list[Step]] = {}
     for step in planned:
         by_role.setdefault(step.role, []).append(step)
@@ -110,7 +111,7 @@ def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, l
 
 @contextmanager
 def _sampled(step: Step, host: Recorder) -> Iterator[Server]:
-    """Run a background command during the body, and record its output."""
+    """Run a background command during the `with` block, and record its output."""
     look = host.background(step.command)
     try:
         yield look
@@ -141,9 +142,10 @@ def _fold(step: Step, host: Recorder) -> None:
 def _begun(
     step: Step, hosts: Mapping[str, Recorder], begun: Callable[[str], bool], problem: str
 ) -> Iterator[None]:
-    """Run a program during the body, which begins once `begun` accepts the program's messages.
+    """Run a program during the `with` block.
 
-    Raises HostError if it does not accept them in time.
+    The block begins when `begun` returns True for the program's messages. Raises HostError with
+    `problem` if that takes too long.
     """
     host = hosts[step.role]
     server = host.serve(step.command)

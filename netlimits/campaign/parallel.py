@@ -1,12 +1,12 @@
-"""Parallel streams: several clients started at the same moment on one host, read as one.
+"""Parallel streams: start several clients at once on one host, and merge their results.
 
-One shell script starts the clients within milliseconds and prints what they printed between markers
-when all have ended, so that the output of a failed stream is kept, too.
+One shell script starts the clients within milliseconds. When all have ended, it prints their output
+between markers. So the output of a failed stream is kept, too.
 
 The sum of the streams' throughputs is too high, because at the start and the end some streams have
-the link to themselves. So the total rate is taken over the window that all streams share, from the
-receivers' interim results. The senders' results also count data that waits in a socket's buffer or
-is lost on the way (a path of 20 Mbit/s gave 25).
+the link to themselves. So the total rate is computed from the receivers' interim results, over the
+window that all streams share. The senders' results also count data that waits in a socket's buffer
+or is lost on the way. With them, a path of 20 Mbit/s gave 25 Mbit/s.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RATES = ("throughput_mbps", "transaction_rate_tps")
 SENT = "local_send_throughput_mbps"
 RECEIVED = ("remote_recv_throughput_mbps", "local_recv_throughput_mbps")
 TOTALS = (SENT, "remote_send_throughput_mbps", *RECEIVED)
-"""Rates over each stream's own time: their data can be added up, not the rates."""
+"""Rates over a stream's own time. To merge streams, their data is added up, not their rates."""
 
 COUNTS = (
     "local_send_calls",
@@ -39,7 +39,7 @@ LEAST, MOST = ("latency_min_us",), ("latency_max_us",)
 SAME = ("transport_mss_bytes", "local_send_size_bytes")
 
 LONGEST = 120_000
-"""Maximum bytes of a script: the kernel accepts 128 KiB in one argument."""
+"""Maximum size of a script in bytes: the kernel accepts 128 KiB in one argument."""
 
 _MARK = "=== netlimits stream"
 _HEAD = re.compile(rf"^{_MARK} (\d+) (out|err) (\d+)$", re.MULTILINE)
@@ -49,7 +49,7 @@ SETUP = (
 
 
 def together(commands: Sequence[Command]) -> Command:
-    """Return a command that runs all of these at once. Raises InputError if there are too many."""
+    """Return a command that runs all `commands` at once. Raises InputError if they are too many."""
     if len(commands) == 1:
         return commands[0]
     start = [
@@ -119,13 +119,13 @@ class _Curve:
 
 
 def merged(measurements: Sequence[Measurement]) -> Measurement:
-    """Merge the streams into one measurement, with the rate of the window that all of them share.
+    """Merge the streams into one measurement, with the rate of the window that all streams share.
 
-    The rate is over `window_s`, or over all the time if the interim results are the senders'. The
-    rates of TOTALS are over `elapsed_s`, from the first start to the last end, so that rate times
-    time is all data. Calls are summed; `streams`, `start_skew_s` and `end_skew_s` are added.
-    Figures that cannot be added (a percentile of latency) are left out. Interim rows get `stream`,
-    from 1.
+    The rate is computed over `window_s`, or over `elapsed_s` if the interim results are the
+    senders'. The rates of TOTALS are computed over `elapsed_s`, the time from the first start to
+    the last end. So rate times `elapsed_s` is the amount of data. Counts of calls are summed. The
+    result also has `streams`, `start_skew_s` and `end_skew_s`. Figures that cannot be merged (a
+    percentile of latency) are left out. Interim rows get a column `stream`, which counts from 1.
 
     Raises ToolFailure if a stream has no interim results or the streams share no time.
     """
@@ -160,7 +160,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
             combined[name] = _volume(figures, name) / span
     ways = [name for name in RECEIVED if name in combined]
     if "window_s" in combined and rate == RATES[0] and len(ways) == 1:
-        combined[ways[0]] = combined[rate]  # data in one direction arrives at one rate
+        combined[ways[0]] = combined[rate]  # with one direction, this is the only rate
     if all("loss_pct" in f for f in figures):
         combined["loss_pct"] = 100 * (1 - _volume(figures, rate) / _volume(figures, SENT))
     for names, add in ((COUNTS, sum), (LEAST, min), (MOST, max)):
@@ -183,7 +183,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
 
 
 def summed(works: Sequence[Work | None]) -> Work | None:
-    """Return the sum of several clients' work, None if it is unknown for one of them."""
+    """Return the sum of several clients' work, or None if the work of one client is unknown."""
     parts = [work for work in works if work is not None]
     if not parts or len(parts) < len(works):
         return None
@@ -228,12 +228,12 @@ def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
 
 
 def _volume(figures: Sequence[Mapping[str, Scalar]], rate: str) -> float:
-    """Return the data of all streams, each at its own rate over its own time."""
+    """Return the amount of data of all streams: the sum of each stream's rate times its time."""
     return sum(number(f, rate) * number(f, "elapsed_s") for f in figures)
 
 
 def number(figures: Mapping[str, Scalar], name: str) -> float:
-    """Return a stream's figure. Raises ToolFailure if it has none, which must not count as 0."""
+    """Return a stream's figure. Raises ToolFailure if it is missing, which must not count as 0."""
     value = figures.get(name)
     if value is None:
         raise ToolFailure(f"a stream reports no {name}: the streams cannot be added up")

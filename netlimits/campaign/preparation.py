@@ -1,4 +1,4 @@
-"""The steps that bring a run's hosts to its settings, as data for the runner and the dry run."""
+"""The steps that apply a run's settings to hosts, as data for the runner and the dry run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from netlimits.settings import RECREATES, options_of
 class SettingStep:
     """An action on a setting of one host.
 
-    `look` reads its state, because another setting is about to change it too; `leave` restores it
-    to how it was found; `reach` sets it to `options`.
+    `look` reads the state of the setting, because another setting is about to change it too.
+    `leave` restores the original state. `reach` sets the setting to `options`.
     """
 
     act: Literal["look", "leave", "reach"]
@@ -33,7 +33,7 @@ Turn = tuple[SettingStep, ...]
 
 @dataclass(slots=True)
 class _Set:
-    """A setting that runs have made on a host: its order and its options."""
+    """A setting that runs have changed on a host: when it was first changed, and its options."""
 
     order: int
     names: frozenset[str]
@@ -41,7 +41,7 @@ class _Set:
 
 
 class Preparation:
-    """The settings that runs have made so far, from which the next run's steps follow."""
+    """Tracks the settings that runs have changed, and returns the steps that the next run needs."""
 
     def __init__(self, machines: Mapping[str, Machine]) -> None:
         self._machines = machines
@@ -55,10 +55,10 @@ class Preparation:
         pace: SettingUse | None = None,
         roles: Collection[str] | None = None,
     ) -> tuple[Turn, ...]:
-        """Return the turns that bring hosts to a configuration, one setting after the other.
+        """Return the turns that apply a configuration to hosts, one setting after the other.
 
-        First, settings that the configuration lacks are restored. `roles` limits this to some
-        hosts.
+        The first turns restore settings that are not in the configuration, on all hosts or on those
+        of `roles`.
         """
         given = options_set(setup.settings, self._machines)
         paced = ends["local"] if setup.around.pace else ()
@@ -85,7 +85,7 @@ class Preparation:
         return self._reaches(pace)
 
     def begins(self, turn: Turn) -> None:
-        """Note that a turn is about to change settings, which must be restored later."""
+        """Record the settings that a turn is about to change, and that must be restored later."""
         for step in turn:
             if step.act != "reach":
                 continue
@@ -123,7 +123,7 @@ class Preparation:
 def options_set(
     settings: Iterable[SettingUse], machines: Mapping[str, Machine]
 ) -> dict[tuple[str, str], frozenset[str]]:
-    """Return the options that a configuration gives each (role, setting), nested ones dotted."""
+    """Return the names of the options that a configuration sets, by (role, setting)."""
     options: dict[tuple[str, str], frozenset[str]] = {}
     for use in settings:
         for role in use.roles:

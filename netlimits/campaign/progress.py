@@ -1,4 +1,4 @@
-"""Progress of a campaign, and the time that it still takes."""
+"""The progress of a campaign, and an estimate of the time left."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Tally:
     def __init__(
         self, outcomes: Counter[str], pending: int, seconds: float, together: float = 1.0
     ) -> None:
-        """Begin with the `outcomes` so far and `pending` runs, planned to take `seconds` in a row.
+        """Begin with the `outcomes` so far and `pending` runs, which take `seconds` one by one.
 
-        `together` is the share of that time that they take with several runs at once.
+        With several runs at once, the runs take only the share `together` of this time.
         """
         self._outcomes = outcomes
         self._total = outcomes.total() + pending

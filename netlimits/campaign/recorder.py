@@ -31,7 +31,7 @@ class Recorder:
         return self._entries is not None
 
     def replace(self, host: Host) -> Sequence[int]:
-        """Switch to a new connection to the same machine. Return the old one's `shells`."""
+        """Switch to a new connection to the same machine. Return the old connection's `shells`."""
         shells = self._host.shells()
         self._host.close()
         self._host, self.lost = host, ""
@@ -41,7 +41,7 @@ class Recorder:
         return self._host.shells()
 
     def is_lost(self) -> bool:
-        """Return True if the connection is lost; if that is unknown, a command finds out."""
+        """Return True if the connection is lost. If that is unknown, run a command to find out."""
         if not self.lost:
             try:
                 self.run(Command(("true",), deadline=10))
@@ -64,7 +64,7 @@ class Recorder:
     ) -> Callable[[], list[Completed]]:
         """Begin commands in order. The returned function waits for them and records their output.
 
-        `steps` names the step of each; without it, all belong to the current step.
+        `steps` has the step of each command; by default all belong to the current step.
         """
         self._refuse_lost()
         with self._noticing():
@@ -129,7 +129,7 @@ class Recorder:
 
 @contextmanager
 def recording(hosts: Iterable[Recorder]) -> Iterator[list[RawEntry]]:
-    """Record the commands of these hosts in one list, in the order in which they end."""
+    """Record the commands of these hosts in one list, in the order in which the commands end."""
     entries: list[RawEntry] = []
     hosts = [*hosts]
     for host in hosts:

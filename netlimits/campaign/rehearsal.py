@@ -1,6 +1,7 @@
-"""A rehearsal of the settings before the first run: write each, read it back.
+"""Rehearse the settings before the first run: write each setting and read it back.
 
-A driver may take a value and ignore it, and a kernel may refuse one only when it is written.
+This finds errors that only a write shows: some drivers ignore a value that they accept, and the
+kernel refuses some values.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from netlimits.model import Setup
 from netlimits.settings import TRIED
 
 MOST = 200
-"""Maximum number of different settings to try; later ones differ little."""
+"""Maximum number of different settings to try; further settings differ little."""
 
 
 def before_first_run(session: Session, stop: Stopping) -> None:
-    """Try the settings of a campaign that has no outcome yet."""
+    """Try the settings of a campaign if no run has an outcome yet."""
     if not records.outcomes(session.archive).counts:
         refuse(tried(session, stop))
 
@@ -31,7 +32,7 @@ def before_first_run(session: Session, stop: Stopping) -> None:
 def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
     """Set every setting of `TRIED` once on the hosts of an open session, and read it back.
 
-    Return an error for each setting that failed.
+    Return a finding for each setting that failed.
     """
     experiment = session.plan.experiment
     seen: set[tuple[str, str, str]] = set()
@@ -50,7 +51,7 @@ def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
             except SettingError as problem:
                 finding = _finding(problem, setup, experiment.path)
                 wrong[str(finding)] = finding
-    if seen and not wrong:  # else the session restores all at once
+    if seen and not wrong:  # after an error the session restores all settings
         for turn in session.preparation.turns(_only(setup, ()), experiment.all_ends):
             attempt.apply_turn(session, stop, turn)
     return tuple(wrong.values())

@@ -24,7 +24,7 @@ def in_order(session: Session, stop: Stop, on_progress: Callable[[Progress], Non
     """Carry out every run of the plan that has no outcome yet, on the hosts of an open session."""
     before = records.outcomes(session.archive)
     count, seconds = 0, 0.0
-    for run in pending(session.plan, before):  # a stream: a plan may have a million
+    for run in pending(session.plan, before):  # an iterator: a plan may have a million runs
         count += 1
         seconds += session.specification(run).seconds
     tally = Tally(before.counts, count, seconds)
@@ -55,7 +55,7 @@ def carry_out(
     tally: Tally,
     on_progress: Callable[[Progress], None],
 ) -> Record:
-    """Attempt a run until it has an outcome, reconnecting to hosts before each attempt."""
+    """Repeat a run until it has an outcome; reconnect to lost hosts before each attempt."""
     for number in range(before + 1, before + 1 + ATTEMPTS):
         stop.check()
         for role in session.lost(session.hosts):  # a host that stays lost ends the campaign
@@ -106,7 +106,7 @@ def _tally(session: Session, every: list[SearchTrials]) -> Tally:
 
 
 def _refuse_unmeasured(session: Session, record: Record) -> None:
-    """Raise InputError if a trial did not measure a metric that the search bounds."""
+    """Raise InputError if a trial did not measure a metric that the search limits."""
     around = session.specification(record.run).around
     if record.status != "ok" or around.search is None:
         return

@@ -1,4 +1,4 @@
-"""The session of a campaign: its hosts, connected and claimed, and restored at the end."""
+"""The session of a campaign: it claims connected hosts, and restores them at the end."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from netlimits.restore.restoration import CampaignLog, guards, restore_all
 
 
 class Session:
-    """The hosts of one process's work on a campaign, and all that is set or claimed there.
+    """The hosts that one process uses for a campaign, with their settings and claims.
 
-    A host is in one attempt at a time; between attempts only the schedule's thread uses it. So the
-    state of a single host (in `Recorder`, `Changes`, `Servers`, `Preparation`, and the seconds left
-    to reconnect) is used by one thread at a time. State of all hosts is behind locks: the journal
-    (`Archive`) and the claims (`Claims`).
+    A host takes part in one attempt at a time; between attempts only the schedule's thread uses it.
+    So only one thread at a time uses the state of a single host: `Recorder`, `Changes`, `Servers`,
+    `Preparation`, and the seconds left to reconnect. Locks protect the state that all hosts share:
+    the journal (`Archive`) and the claims (`Claims`).
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Session:
     @contextmanager
     def open(self) -> Iterator[None]:
         """Claim the hosts; at the end stop servers, restore settings and close connections."""
-        with ExitStack() as last:  # in reverse, whatever fails
+        with ExitStack() as last:  # undone in reverse order, even after errors
             for host in self.hosts.values():
                 last.callback(host.close)
             last.push(self._synced)
@@ -85,7 +85,7 @@ class Session:
         return self._specifications.of(run)
 
     def _synced(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Write the journal to disk; an error in doing so does not replace another error."""
+        """Write the journal to disk. An error in writing does not replace an earlier error."""
         try:
             self.archive.sync()
         except ArchiveUnwritable:
@@ -93,7 +93,7 @@ class Session:
                 raise
 
     def host(self, role: str) -> Recorder:
-        """Return the host of a role, reconnected if necessary unless an attempt is using it."""
+        """Return the host of a role. Reconnect first if it is lost and no attempt uses it."""
         if self.hosts[role].lost and not self.hosts[role].is_recording:
             self.connect_again(role)
         return self.hosts[role]
@@ -110,7 +110,7 @@ class Session:
     def connect_again(
         self, role: str, waiting: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> None:
-        """Reconnect to a host, and end what the lost connection left running."""
+        """Reconnect to a host, and end the processes that the lost connection left."""
         for last in (False, True):  # a new connection may be lost at once
             shells = self._logged_in(role, waiting)
             try:
@@ -125,11 +125,11 @@ class Session:
     def _logged_in(
         self, role: str, waiting: Callable[[], AbstractContextManager[None]]
     ) -> Sequence[int]:
-        """Log in again within the budget and record it; return what the old login left running.
+        """Log in again within the budget, and record it. Return the shells of the old connection.
 
-        Raises ConnectionLost if that fails. After a failure only single attempts are made, each at
-        least the host's patience after the last one, so that a restore, which uses the host many
-        times, does not wait each time.
+        Raises ConnectionLost if the login fails. After a failure, each call tries only one login,
+        and only after the host's patience has passed since the last one. So a restore, which uses
+        the host many times, does not wait each time.
         """
         host, began = self.hosts[role], time.monotonic()
         machine = self.survey.machines[role]

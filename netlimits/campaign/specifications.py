@@ -1,4 +1,4 @@
-"""Specification of a run: its tool, what goes on around it, its ends and its data path."""
+"""The specification of a run: its tool and settings, its ends and its data path."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from netlimits.settings import tunnel
 from netlimits.tools import Transfer, tool
 
 KEPT = 1000
-"""Maximum number of cached specifications, which bounds memory."""
+"""Maximum number of cached specifications, to limit the memory."""
 
 LOOPBACK = "lo"
 
@@ -26,12 +26,12 @@ LOOPBACK = "lo"
 class Specification:
     """All that a run's commands depend on: its resolved setup, its ends and its data path.
 
-    `one_stack` says that both ends are one network stack (`run --local`), whose counters count
-    every packet at both ends. `machines`, `speeds` (bit/s) and `mtus`, if known, belong to the data
-    links by role; `caps` are those that the run's own settings set. `inner` are the roles'
-    addresses in the run's tunnel and `tunnel` its options. A `profiled` run records a profile.
-    `drops` are the roles whose kernels report why they drop packets. `one_kernel` says that both
-    ends share a kernel.
+    `one_stack` is True if both ends share one network stack (`run --local`), so that its counters
+    count every packet at both ends. `machines`, `speeds` (bit/s) and `mtus` have the known values
+    of each role's data link. `caps` follow from the run's own settings. `inner` has each role's
+    address in the run's tunnel, and `tunnel` the tunnel's options. A `profiled` run records a
+    profile. `drops` are the roles whose kernels report why they drop packets. `one_kernel` is True
+    if both ends share a kernel.
     """
 
     setup: Setup
@@ -49,7 +49,7 @@ class Specification:
 
     @property
     def profiling(self) -> Profiling | None:
-        """Return the profile to record in this run, None if it records none."""
+        """Return the options of the profile that this run records, or None."""
         return self.around.profile if self.profiled else None
 
     @property
@@ -84,7 +84,7 @@ class Specification:
         return ":" in (self.address(self.ends["remote"][0]) or "")
 
     def address(self, role: str) -> str | None:
-        """Return the address of a role's data: its tunnel's, or its data interface's."""
+        """Return the address of a role's data: in the tunnel, or else of the data interface."""
         return self.inner.get(role) or self.machines[role].over(self.around.family).address
 
     @property
@@ -97,17 +97,17 @@ class Specification:
 
     @property
     def receiver(self) -> str | None:
-        """The end that is sampled during the run because the tool does not report what arrives.
+        """The receiving end, if its samples must count arriving data because the tool does not.
 
-        A search samples it in any case: iperf3 counts until its connection ends, 40 ms too late in
-        a run of 2 s, which is 2 % of the rate.
+        In a search, samples always count it: iperf3 counts until its connection ends, which is 40
+        ms too late. In a run of 2 s this is 2 % of the rate.
         """
         untold = tool(self.tool).needs_watch(self.options, self.connections)
         return self.transfer.receiver if untold or self.around.search else None
 
     @property
     def counting(self) -> tuple[str, ...]:
-        """The ends whose samples count arriving data all through the run."""
+        """The ends whose samples count arriving data during the whole run."""
         own = (self.receiver,) if self.receiver else ()
         return (*own, *(("local", "remote") if self.around.bulk else ()))
 
@@ -116,7 +116,7 @@ class Specification:
         return tool(self.tool).transfer(self.options)
 
     def bulk_options(self) -> list[Mapping[str, Any]]:
-        """Return the options of each bulk stream, with the client's sending ones first."""
+        """Return the options of each bulk stream; the streams that the client sends come first."""
         if not (bulk := self.around.bulk):
             return []
         seconds = math.ceil(self.seconds)
@@ -137,7 +137,7 @@ class Specification:
 
     @property
     def other_server(self) -> str:
-        """The tool whose server the bulk streams need beside the test's own; "" for none."""
+        """The tool of the second server that the bulk streams need, or "" if they need none."""
         return self.stream_tool if self.around.bulk and self.stream_tool != self.tool else ""
 
     def roles(self) -> Iterator[tuple[str, str]]:
@@ -154,7 +154,7 @@ def specified(
     *,
     profiled: bool = False,
 ) -> Specification:
-    """Return the specification of a configuration on machines; `known` are each role's facts."""
+    """Return the specification of a configuration on machines; `known` has each role's facts."""
     stacks = {machines[role].address for roles in ends.values() for role in roles}
     speeds = {role: speed(of) for role, of in (known or {}).items()}
     mtus = {role: (facts.value(of, "link") or {}).get("mtu") for role, of in (known or {}).items()}

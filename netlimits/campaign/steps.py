@@ -1,9 +1,18 @@
-"""The steps of a measurement, as data: the runner does them, and `plan --commands` prints them.
+"""The steps of a measurement, as data: the runner executes them, and `plan --commands` prints them.
 
-They run in this order: the tool's servers, samplers (early, so that they have started before the
-client does), traces, one reading of each host, profiles, the client, and another reading of each
-host, which first ends the profiles. The profiles are folded last. The readings hold the evidence,
-the CPUs' times nearest to the client, what others changed meanwhile, and the run's settings.
+The steps are executed in this order:
+
+1. the tool's servers
+2. samplers and drop counters, early enough to have started before the client
+3. traces
+4. a first reading of each host
+5. profiles
+6. the client
+7. the end of the profiles, and a second reading of each host
+8. the folding of the profiles
+
+Both readings have the evidence, the CPU times, and the state that others may change. The CPU times
+are read closest to the client's run. The second reading also has the run's settings.
 """
 
 from __future__ import annotations
@@ -30,14 +39,14 @@ PROFILE_MARGIN = 30.0
 """Seconds by which a profile may outlast its run, if it is not ended after the client."""
 
 COUNTED_FROM = 3.0
-"""Seconds of the shortest run whose drops are counted: starting takes a second on slow hosts."""
+"""Minimum seconds of a run whose drops are counted: on slow hosts the start takes a second."""
 
 SERVER, SETTINGS = "server", "settings"
 
 PROFILE_BEGIN, PROFILE_END = "profile begins", "profile ends"
 
 WATCHED = ("mtu", "offload")
-"""Settings that `evidence.watch` reads completely, on the hosts that measure."""
+"""Settings that `evidence.watch` reads completely on measuring hosts, so no step reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,7 @@ def measurement(
     features: Features,
     servers: Mapping[str, ServerAddress] | None = None,
 ) -> Steps:
-    """Return the steps of a specification; `servers` has addresses that are known already."""
+    """Return the steps of a specification; `servers` has the addresses of servers that listen."""
     (client, *_), remote = specification.ends["local"], specification.ends["remote"]
     roles = (client, *remote)
     machines = specification.machines
@@ -142,7 +151,7 @@ def _profiles(specification: Specification) -> tuple[tuple[Step, ...], ...]:
 
 
 def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
-    """Yield the reading of each setting of a run, by role, in the order of the experiment."""
+    """Yield the role and the command to read each setting of a run, in the experiment's order."""
     watched = {role for _, role in specification.roles()}
     for use in specification.setup.settings:
         for role in use.roles:
@@ -233,7 +242,7 @@ def _sampler(specification: Specification, role: str, port: int) -> Command:
 def _client(
     specification: Specification, features: Features, addresses: Mapping[str, ServerAddress]
 ) -> Command:
-    """Return the client, or a command that runs `streams` clients to each server at once."""
+    """Return the client's command, or one that runs several clients and bulk streams at once."""
     make = tool(specification.tool).client
     if bulk := specification.around.bulk:
         (server,) = (addresses[role] for role in specification.ends["remote"])

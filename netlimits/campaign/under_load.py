@@ -1,12 +1,13 @@
-"""Bulk streams beside transactions: latency under load, as one measurement.
+"""Measure latency under load: transactions while bulk streams run, as one measurement.
 
 One shell script on the client's host starts the streams, waits `lead` seconds for the queues to
-fill, runs the transactions, and lets the streams continue (`tail`). Full queues delay the
-transactions' start. Every stream has to outlive them, else the run is invalid.
+fill, and runs the transactions. The streams run `tail` seconds longer, since full queues delay the
+start of the transactions. If a stream ends before the transactions, the run is invalid.
 
-The streams' rate is what arrived while the transactions ran, as counted by the kernel of each
-receiving end (`evidence.sample.arrivals`). The streams are the busiest connections in the
-snapshots. Both ends see their first data, which gives the offset of the hosts' clocks.
+The rate of the streams covers the time of the transactions. The kernel of each receiving end counts
+the data that arrives (`evidence.sample.arrivals`). In the snapshots, the streams are the busiest
+connections. Both ends record when the streams' first data passes, which gives the offset between
+the hosts' clocks.
 """
 
 from __future__ import annotations
@@ -45,21 +46,21 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The time within which the last stream sent its first data, in seconds of a host's clock."""
+    """The interval in which the last stream's first data passed, in seconds of a host's clock."""
 
     after: float = -math.inf
     until: float = math.inf
 
     def since(self, earliest: float) -> Begin:
-        """Return the range without times before `earliest`; an open end is set to the start."""
+        """Return the interval without times before `earliest`; an open end becomes the start."""
         after = max(self.after, earliest)
         return Begin(after, self.until if math.isfinite(self.until) else after)
 
     def ahead_of(self, other: Begin) -> float:
         """Return the seconds by which this host's clock is ahead of the other's.
 
-        Return 0 if the snapshots allow it, since hosts of one site share a time source. Otherwise
-        return the middle of the range that they allow, or its nearest bound if it has only one.
+        Return 0 if the two intervals allow it, since hosts of one site share a time source.
+        Otherwise return the middle of the allowed range, or its only bound if it is open.
         """
         least, most = self.after - other.until, self.until - other.after
         if least <= 0 <= most or least > most:
@@ -186,7 +187,7 @@ def arrived(bulk: Bulk | None, measured: Mapping[str, Scalar]) -> Iterator[tuple
 
 
 def first_data(snapshots: Sequence[Snapshot], count: int, *, sent: bool) -> Begin:
-    """Return when the last of `count` streams began, by the snapshots of a host.
+    """Return the interval in which the last of `count` streams began, from a host's snapshots.
 
     `sent` is True if the host sends the streams, False if it receives them.
     """
@@ -203,7 +204,7 @@ def first_data(snapshots: Sequence[Snapshot], count: int, *, sent: bool) -> Begi
 
 
 def only_streams(snapshots: Sequence[Snapshot], count: int) -> tuple[list[Snapshot], float]:
-    """Return snapshots of only the `count` connections that received most, and the least bytes."""
+    """Return snapshots of the `count` busiest connections, and the bytes of the last of these."""
     most = _most(snapshots, sent=False)
     streams = list(most)[:count]
     of_streams = [

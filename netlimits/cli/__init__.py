@@ -1,9 +1,9 @@
-"""The command line: the only place that prints or exits.
+"""The command line; only this package prints or exits.
 
 Each command has its own module; `shared` has the code that several commands use.
 
-A command's module is imported when the command is called, so that `netlimits --help` costs
-little more than click itself; its one-line help therefore stands here.
+A command's module is imported when the command is called, so that `netlimits --help` starts
+quickly. For this reason the one-line help of each command is in this file.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ COMMANDS: dict[str, str] = {
 """Command (also its module's name) -> its line in `netlimits --help`, in the help's order."""
 
 TRACEBACK = "NETLIMITS_TRACEBACK"
-"""Environment variable: if set, a bug in netlimits ends in a traceback."""
+"""Environment variable: if set, a bug in netlimits prints a traceback."""
 
 OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 """Errors of writing to standard output. Any other OSError without a file name is a bug of ours."""

@@ -119,7 +119,7 @@ def _tried(
 ) -> list[Finding]:
     """Write, read back and restore every setting; return all findings.
 
-    The undo log is that of a temporary campaign without runs.
+    The undo log belongs to a temporary campaign without runs.
     """
     import shutil
     import tempfile

@@ -205,7 +205,7 @@ def _statuses(table: pd.DataFrame, strict: bool) -> Iterator[int]:
 def _comparisons(
     baseline: Results, after: Sequence[Results], sessions_differ_by: float | None
 ) -> Iterator[BothSides]:
-    """Yield each campaign with the baseline or, without campaigns, both sides of a duet."""
+    """Yield the baseline with each campaign of `after`; if there is none, the duet's sides."""
     if not after and (baseline.campaign is None or not baseline.campaign.experiment.sides):
         raise DataError(
             f"{baseline.path}: is not a duet (netlimits run EXPERIMENT --against …); name a "

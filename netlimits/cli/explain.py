@@ -185,7 +185,7 @@ def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> p
 
 
 def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
-    """Return the lines of a verdict: configuration, class, evidence, runner-up, what decides."""
+    """Return the lines of a verdict: configuration, class, evidence, runner-up, how to decide."""
     from netlimits.analysis import wording
     from netlimits.limits.base import OPEN, REFUTED
     from netlimits.limits.calibration import Likelihood
@@ -261,7 +261,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _wrapped(text: str, indent: int = 2) -> list[str]:
-    """Wrap a sentence, and keep a figure and its % on one line."""
+    """Wrap a sentence, and keep a number and its % on one line."""
     lines = textwrap.wrap(
         text.replace(" %", "\N{NO-BREAK SPACE}%"),
         _WIDTH,

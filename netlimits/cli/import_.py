@@ -162,7 +162,7 @@ def _named(places: Sequence[str]) -> str:
 def _table_options(folder: Path) -> str:
     """Return options of `table` that these results support: a metric by a varying factor.
 
-    Metrics that only some runs of a configuration have come last, since `table` rejects them.
+    Metrics that are missing in some runs of a configuration come last, since `table` rejects them.
     """
     from netlimits.analysis import frames
     from netlimits.archive import reader

@@ -166,7 +166,7 @@ class _Shown(io.StringIO):
 def _skipped(
     experiment: Experiment, bound: Mapping[str, Machine], patience: Patience
 ) -> dict[str, str]:
-    """Return tool -> reason, for each tool that may be missing and that its hosts lack."""
+    """Return tool -> reason, for each optional tool that its hosts lack."""
     may_be = [name for name in experiment.measure if resolution.may_be_missing(experiment, name)]
     if not bound or not may_be:
         return {}

@@ -25,7 +25,7 @@ from netlimits.model import decoding
 from netlimits.model.folder import Folder
 
 _LABS_AT_ONCE = 1000
-"""Maximum number of times that other labs' removals may delete the common folder under us."""
+"""Maximum attempts to create a folder: removals of other labs may delete its parent meanwhile."""
 
 _ENGINEER_IDS = range(60600, 60700)  # used by neither adduser nor systemd
 
@@ -168,7 +168,7 @@ def _key(path: Path, comment: str) -> None:
 
 
 def _namespace_folder(path: Path) -> None:
-    """Create a folder in NAMESPACE_FILES, which other labs may create and remove meanwhile."""
+    """Create a folder in NAMESPACE_FILES; other labs may create and remove it meanwhile."""
     for _ in range(_LABS_AT_ONCE):
         try:
             _folder(NAMESPACE_FILES)
@@ -180,7 +180,7 @@ def _namespace_folder(path: Path) -> None:
 
 
 def _folder(path: Path) -> None:
-    """Create a folder that the hosts' users can read, whatever the umask."""
+    """Create a folder that the hosts' users can read, regardless of the umask."""
     if not path.is_dir():
         path.mkdir()
         path.chmod(0o755)

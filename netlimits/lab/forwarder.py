@@ -19,13 +19,13 @@ from collections import deque
 from pathlib import Path
 
 QUEUE = 0.05
-"""Seconds of traffic that the queue holds, as that of a switch's port."""
+"""Seconds of traffic that a queue holds, similar to the queue of a switch's port."""
 
 _LEAST_QUEUE = 16
-"""Minimum number of largest frames that a queue holds, even at a low rate."""
+"""Minimum size of a queue, in frames of the maximum size, even at a low rate."""
 
 _LEAST_OF_PACKETS = 100
-"""Minimum number of frames that a queue holds if packets/s are limited, even at a low limit."""
+"""Minimum size of a queue, in frames, if packets/s are limited, even with a low limit."""
 
 _TUNSETIFF = 0x400454CA
 _TAP_WITHOUT_HEADER = 0x0002 | 0x1000  # IFF_TAP, IFF_NO_PI
@@ -37,7 +37,7 @@ _TURNS = 64
 
 
 class Direction:
-    """The frames from one tap to the other: `rate` in bytes/s, `delay` in s; 0 means no limit."""
+    """The path from one tap to the other: `rate` is in bytes/s, `delay` in s; 0 means no limit."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ def _tap(name: str) -> int:
 
 
 def main() -> None:
-    """Open the taps, continue in the background, and write the process id to its file."""
+    """Open the taps, continue in the background, and write the process id to a file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("taps", nargs=2)
     parser.add_argument("--pid-file", type=Path, required=True)
@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--mtu", type=int, default=0)
     parser.add_argument("--packets", type=int, default=0, help="Frames a second.")
     given = parser.parse_args()
-    os.closerange(3, 4096)  # including the lab's lock
+    os.closerange(3, 4096)  # close inherited files, including the lab's lock
     near, far = map(_tap, given.taps)
     if os.fork():
         os._exit(0)

@@ -1,9 +1,9 @@
 """Build, inspect and remove labs: test hosts on this machine, joined by two links.
 
 Hosts are network namespaces, which share this machine's kernel and CPUs, or QEMU machines. Each has
-`mgmt0` for SSH and `data0` for experiments. Everything of a lab has the lab's name in its own, and
-its folder is created first and removed last. So `down` removes what a killed `up` left, even
-without a record.
+`mgmt0` for SSH and `data0` for experiments. The name of every part of a lab contains the lab's
+name. The lab's folder is created first and removed last. So `down` removes what a killed `up` left,
+even without a record.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MTU = (576, 65535)  # what every IPv4 host must accept, and the limit of a veth
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """The current state of a host; `kind` is `namespace`, or a machine's accelerator, CPUs, NIC."""
+    """The current state of a host; `kind` is `namespace`, or the accelerator, CPUs and NIC."""
 
     host: str
     kind: str
@@ -65,9 +65,9 @@ def up(
 ) -> Lab:
     """Build a lab, of machines if `guest` is given, and wait until every host accepts a login.
 
-    Leftovers of an earlier `up` are removed first. If this fails or is interrupted, everything is
-    removed again. `say` gets a line before each long task that is only needed once. Raises
-    InputError, LabError.
+    Leftovers of an earlier `up` are removed first. If `up` fails or is interrupted, everything is
+    removed again. `say` is called with a line before each long task that is needed only once, such
+    as a download. Raises InputError, LabError.
     """
     _check(name, hosts, mtu, guest)
     need_root("building a lab")
@@ -121,9 +121,10 @@ def find(name: str) -> Lab | None:
 
 
 def hosts_file(name: str | None = None) -> Path | None:
-    """Return the hosts file of the lab that is up: `name`, else the default one, else the only one.
+    """Return the hosts file of a lab that is up, or None if no such lab is up.
 
-    None if there is none. Raises InputError if there are several to choose from.
+    If `name` is None, it is the default lab, or else the only one. Raises InputError if several
+    labs are up and none of them is the default lab.
     """
     running = [lab for lab in map(find, [name] if name else names()) if lab and _stands(lab)]
     chosen = [lab for lab in running if lab.name == DEFAULT_NAME] or running
@@ -153,7 +154,7 @@ def status(name: str) -> tuple[HostState, ...]:
 
 
 def shape_link(name: str, host: str, shape: Shape | None) -> None:
-    """Shape the link of a host, or remove its shape; host "" means the only link.
+    """Shape the link of a host, or remove its shape; host "" means the first of two hosts.
 
     Raises InputError, LabError.
     """
@@ -228,7 +229,7 @@ def _finished(lab: Lab) -> bool:
 
 
 def _stands(lab: Lab) -> bool:
-    """Return True if a lab is complete and was not lost by a reboot. Needs no root."""
+    """Return True if a lab is complete and was not lost by a reboot. This needs no root."""
     return _finished(lab) and all((NAMESPACES / space).exists() for space in lab.spaces)
 
 
@@ -241,7 +242,7 @@ def _healthy(lab: Lab) -> bool:
 
 
 def _free_index() -> int:
-    """Return the first index whose two networks are used by no lab and not by this machine."""
+    """Return the first index whose two networks neither another lab nor this machine uses."""
     labs = {lab.index for lab in map(find, names()) if lab}
     networks = network.known_networks()
     for index in range(256):

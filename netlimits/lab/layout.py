@@ -59,11 +59,11 @@ class Guest:
     memory: int = 0
     nic: str = "virtio"
     accelerator: str = ""
-    nodes: int = 1  # of NUMA
+    nodes: int = 1  # NUMA nodes
 
     @property
     def queues(self) -> int:
-        """Queues of the data NIC: two for a virtio NIC and several CPUs."""
+        """Number of queues of the data NIC: two for a virtio NIC with several CPUs, else one."""
         return 2 if self.cpus > 1 and self.nic == "virtio" else 1
 
 
@@ -112,7 +112,7 @@ class Lab:
 
     @property
     def switch(self) -> str:
-        """The namespace with the bridge of the data links, for machines or 3 or more namespaces."""
+        """The namespace of the data links' bridge; a lab of two namespaces has none."""
         return f"nl-{self.name}-{SWITCH}"
 
     @property

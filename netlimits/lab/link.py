@@ -85,7 +85,7 @@ class Traffic:
 
 
 def chosen(lab: Lab, host: str) -> str:
-    """Return the host whose link to shape: `host`, or the first of two hosts.
+    """Return the host whose link is to be shaped: `host`, or by default the first of two hosts.
 
     Raises LabError if the lab has no link to shape, InputError if `host` is missing or unknown.
     """
@@ -102,7 +102,7 @@ def chosen(lab: Lab, host: str) -> str:
 
 
 def apply(lab: Lab, host: str, shape: Shape) -> None:
-    """Shape the host's link instead of its present shape. Raises InputError, LabError."""
+    """Set the shape of the host's link, in place of an earlier one. Raises InputError, LabError."""
     shape.check()
     clear(lab, host)
     _record(lab, host).write_text(json.dumps(asdict(shape)) + "\n")

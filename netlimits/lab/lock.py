@@ -1,4 +1,4 @@
-"""Locks: on a lab's folder during a command, on the folder of all labs to choose networks."""
+"""Lock a lab's folder during a command, or the folder of all labs to choose networks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LAB_PATIENCE = 600.0
 
 @contextmanager
 def locked(name: str = "") -> Iterator[None]:
-    """Hold the lock of a lab, or without a name that of all labs. Raises LabError."""
+    """Hold the lock of the lab `name`; without a name, the lock of all labs. Raises LabError."""
     folder = LABS / name
     descriptor = _held(folder, name)
     try:
@@ -35,7 +35,7 @@ def locked(name: str = "") -> Iterator[None]:
 
 
 def _held(folder: Path, name: str) -> int:
-    """Lock the folder; return the descriptor with the lock, which started programs inherit."""
+    """Lock the folder; return the descriptor of the lock, which child processes inherit."""
     patience = _LAB_PATIENCE if name else _PATIENCE
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:

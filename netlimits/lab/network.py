@@ -39,7 +39,7 @@ class _Address(msgspec.Struct):
 
 
 class _Addresses(msgspec.Struct):
-    addr_info: list[_Address] = []  # msgspec copies it
+    addr_info: list[_Address] = []  # msgspec copies this default
 
 
 class _Route(msgspec.Struct):
@@ -82,7 +82,7 @@ def interfaces() -> list[str]:
 
 
 def known_networks() -> list[ipaddress.IPv4Network]:
-    """Return this machine's networks of at most a /24: wider routes do not conflict.
+    """Return this machine's networks of size /24 or smaller; wider routes do not conflict.
 
     Raises LabError.
     """

@@ -37,10 +37,10 @@ _PACKAGES = {
     "timeout": "coreutils",
     "umount": "mount",
 }
-"""Program -> its Debian package, where that has another name."""
+"""Program -> its Debian package, if the package has another name."""
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""PATH for programs: a user's may lack the sbin folders, even under sudo."""
+"""PATH for programs: a user's own PATH may lack the sbin folders, even under sudo."""
 
 _DEADLINE = 20.0
 
@@ -75,8 +75,9 @@ def output(
 ) -> str:
     """Run a program and return its output. Raises LabError, in which `label` names the program.
 
-    The program inherits the lab's lock, so that no other command touches the lab before it ends,
-    even if we are killed. It runs in a new session, so that it does not receive Ctrl-C.
+    The program inherits the lab's lock. So no other command touches the lab before the program
+    ends, even if this process is killed. The program runs in a new session, so that it does not
+    receive Ctrl-C.
     """
     command = [program(argv[0]), *argv[1:]]
     name = label or f"`{' '.join(argv)}`"

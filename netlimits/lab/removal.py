@@ -1,4 +1,7 @@
-"""Remove a lab by its name, complete or not. Its folder goes last, so a removal can be repeated."""
+"""Remove a lab by its name, even an incomplete one.
+
+The lab's folder is removed last, so that a failed removal can be repeated.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _DEADLINE = 60.0
 
 
 def leftovers() -> set[str]:
-    """Return the names of all labs of which anything is there, complete or not."""
+    """Return the names of all labs, complete or not, that have a namespace or a folder."""
     names = {lab_of_namespace(space) for space in namespaces()}
     names |= {lab_of_namespace(folder.name) for folder in _entries(NAMESPACE_FILES)}
     names |= {folder.name for folder in _entries(LABS)}
@@ -28,9 +31,9 @@ def leftovers() -> set[str]:
 
 
 def remove(name: str, keep_folder: bool = False) -> bool:
-    """Remove everything of a lab; return True if there was anything.
+    """Remove all parts of a lab; return True if there were any.
 
-    If `keep_folder`, the lab's folder is only emptied. Raises LabError.
+    With `keep_folder`, the lab's folder is emptied but kept. Raises LabError.
     """
     spaces = [space for space in namespaces() if lab_of_namespace(space) == name]
     folders = [LABS / name]
@@ -38,7 +41,7 @@ def remove(name: str, keep_folder: bool = False) -> bool:
     folders = [folder for folder in folders if folder.exists()]
     empty = folders == [LABS / name] and not any((LABS / name).iterdir())
     if not spaces and (not folders or empty):
-        return False  # an interface alone, whatever its name, is not a lab's
+        return False  # an interface alone is no lab, even if its name matches
     links = [link for link in interfaces() if lab_of_interface(link) == name]
     _end_processes(spaces)
     for link in sorted(links, reverse=True):  # ports before their bridge

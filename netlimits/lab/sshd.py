@@ -65,13 +65,13 @@ def _start(lab: Lab, host: str, daemon: str) -> None:
 
 
 def ssh(lab: Lab, host: str) -> tuple[str, ...]:
-    """Return the command that logs in and does nothing; the kernel kills it when we end."""
+    """Return a command that only logs in; the kernel kills it when this process ends."""
     words = ("-F", str(lab.ssh_config), lab.login(host), "true")
     return "setpriv", "--pdeathsig", "KILL", program("ssh"), *words
 
 
 def speaks(address: str, patience: float = 1.0) -> bool:
-    """Return True if an SSH server answers; it has `patience` seconds, at least 1 to connect."""
+    """Return True if an SSH server answers within `patience` seconds (at least 1 to connect)."""
     try:
         with socket.create_connection((address, 22), max(1.0, patience)) as sock:
             sock.settimeout(patience)

@@ -1,6 +1,6 @@
 """The registry of settings, in an order in which no setting undoes an earlier one.
 
-A run applies its settings in the order of the experiment's file. Where no file gives an order, the
+A run applies its settings in the order of the experiment's file. If no file gives an order, the
 order of `SETTINGS` applies. Settings are restored in reverse order.
 """
 
@@ -48,19 +48,19 @@ SETTINGS: tuple[Setting, ...] = (
     RING,  # many drivers restart the interface, which may reset coalescing
     Coalesce(),
     IRQ,  # channels create and remove interrupts
-    RPS,  # channels create its queues
+    RPS,  # channels create the queues
     XPS,
     Rfs(),
-    Rss(),  # channels replace its table
+    Rss(),  # channels replace the RSS table
     Ntuple(),  # refers to queues that channels create
     Mtu(),  # may restart the interface; IPv6 loses its routes' mtu, and below 1280 its routes
     Offload(),  # with a large MTU some drivers switch features off
     Gso(),  # offloads decide whether segments are built at all
-    Napi(),  # channels create its queues; it works through GRO, which offload switches
+    Napi(),  # channels create the queues; the effect depends on GRO, which offload switches
     Qdisc(),  # needs the queues; nothing later changes it
-    Ingress(),  # beside the root qdisc
+    Ingress(),  # independent of the root qdisc
     Route(),  # metrics are lost when anything above takes the link down
-    Tunnel(),  # takes its MTU from the data interface's
+    Tunnel(),  # its MTU follows from that of the data interface
     Governor(),
     CStates(),
     Load(),  # last, so it ends first: nothing else has to be set or restored on a loaded host
@@ -93,5 +93,5 @@ def setting(name: str) -> Setting:
 
 
 def options_of(use: SettingUse, role: str, machines: Mapping[str, Machine]) -> Any:
-    """Return the options of a setting for one of its roles. Raises as `Setting.between`."""
+    """Return the options of a setting for one role. Raises SettingError if they do not fit."""
     return setting(use.name).between(use.options, role, use.roles, machines)

@@ -39,7 +39,7 @@ class Setting(Protocol):
     schema: Mapping[str, Any]
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that shows the part of the state that `about` concerns.
+        """Return the command that reads the state, or the part of it that `about` selects.
 
         Args:
             interface: The data interface.

@@ -1,7 +1,8 @@
 """Settings that `ethtool` shows as maximums and current values: rings and channels.
 
-The text is parsed, since `ethtool --json` supports `-g` and `-l` only from 6.2 on. ethtool prints
-`n/a` for a number that the driver lacks, or, if it uses ioctl, 0 with a maximum of 0.
+The text is parsed, since `ethtool --json` supports `-g` and `-l` only from 6.2 on. For a number
+that the driver lacks, ethtool prints `n/a`. If ethtool uses ioctl, it prints 0 with a maximum of 0
+instead.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 `ip route change` and `replace` change the first route of a destination, TOS and metric, whatever
 its device is. `add` fails if another device has such a route (kernel 6.18). So a route is changed
 only if it is the first of its kind. A missing route is prepended (IPv4) or appended (IPv6). The
-text of
-`ip` is parsed, since its JSON lacks `lock`.
+text of `ip` is parsed, since its JSON lacks `lock`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ METRICS = (
 )  # fmt: skip
 """Metrics as ip-route(8) names them; the schema lists those that an experiment may set."""
 _PASSING = {"linkdown", "dead", "offload", "trap", "rt_offload", "rt_trap"}
-"""Words that `ip` prints but does not accept; they come and go with the carrier."""
+"""Words that `ip` prints but does not accept. They depend on the state of the link."""
 _VALUED = {"via", "proto", "scope", "src", "metric", "tos", "pref", "realm", "table", "from"}
 _ALONE = {"onlink", "pervasive"}
 _TYPES = {

@@ -15,7 +15,10 @@ SWITCH: Schema = {"enum": ["on", "off"]}
 def options(
     properties: Mapping[str, Schema], *, required: tuple[str, ...] = (), **more: Any
 ) -> dict[str, Any]:
-    """Return the schema of an object with these options only: all `required`, else at least one."""
+    """Return the schema of an object that may have only these options.
+
+    The object must have all `required` options; if none is required, it must have at least one.
+    """
     least = {"required": [*required]} if required else {"minProperties": 1}
     return {
         "type": "object",

@@ -31,7 +31,7 @@ class NamedValues(Setting):
         raise NotImplementedError
 
     def to_write(self, wanted: Values, now: Values) -> Values:
-        """Return the values whose writing leads from `now` to `wanted`."""
+        """Return the values to write to get from `now` to `wanted`."""
         return differing(wanted, now)
 
     def lacks(self, interface: str, state: State, name: str) -> str:

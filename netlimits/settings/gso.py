@@ -23,7 +23,7 @@ _WORDS = {
 """Option -> attribute of `ip link`, in the order of writing."""
 
 _FOLLOWS = {"ipv4_max": "max", "gro_ipv4_max": "gro_max"}
-"""Option of IPv4 -> option whose writing may set it too."""
+"""Option for IPv4 -> option that may change it when it is written."""
 _LEGACY = 65536
 """Largest size in bytes that also sets the IPv4 size (the kernel's GSO_LEGACY_MAX_SIZE)."""
 

@@ -1,7 +1,6 @@
 """A policer for packets that arrive at the data interface, on its ingress qdisc.
 
-A segment that GRO built counts as one packet. A burst below 64 KiB therefore drops all segments
-of that size.
+A segment that GRO built counts as one packet. So a burst below 64 KiB drops all segments of 64 KiB.
 """
 
 from __future__ import annotations
@@ -82,7 +81,10 @@ class Ingress(Setting):
         return (*remove, Command(add, sudo=True), Command(police, sudo=True))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Compare up to the rounding of tc: four digits of the rate, one tick of the burst."""
+        """Return a message for each value that differs by more than the rounding of tc.
+
+        tc rounds the rate to four digits, and the burst to one tick.
+        """
         rate, burst = tc.rate(wanted["rate"]), tc.size(wanted["burst"])
         if not state["rate"] or state["filters"] != 1:
             return ("no policer is there",)
@@ -96,7 +98,7 @@ class Ingress(Setting):
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         if state:
             return _remove(interface) if self.differences(original, state) else ()
-        # a script that checks first, since a guard runs it twice
+        # the script checks first, since a guard runs it twice
         script = ("sh", "-c", _REMOVE, "remove ingress", interface)
         return (Command(script, by_hand=_remove(interface)),)
 

@@ -1,7 +1,8 @@
-"""The time for which the kernel collects received packets before it passes them on.
+"""Batch received packets in the kernel: defer the NIC's interrupts, and poll on a timer.
 
-The NIC's interrupt stays off for `defer_hard_irqs` empty polls, and a timer polls instead. GRO then
-merges more segments, and a packet may wait for up to `gro_flush_timeout` (ns) longer.
+After packets arrive, the interrupt stays off until `defer_hard_irqs` polls in a row were empty.
+Meanwhile a timer polls, each time after `gro_flush_timeout` ns. With this timeout, GRO also holds
+recent segments until a later poll, and so merges more of them. This may delay packets.
 """
 
 from __future__ import annotations

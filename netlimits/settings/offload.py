@@ -87,7 +87,7 @@ for (grep /: /, split /\n/, $text) {
 $Offload::layout{$interface} = \@layout if $now && $shown->(\@layout, $now) eq $text;
 $status;
 """
-"""Print the text of `ethtool -k` from the driver's flags, without a process.
+"""Print the text of `ethtool -k` from the driver's flags, without starting a process.
 
 While no layout of the text is known, run `ethtool -k`. Keep the layout of its text if the flags
 reproduce that text exactly.
@@ -192,7 +192,7 @@ class Offload(Setting):
         )
 
     def _full_name(self, state: State, feature: str) -> str:
-        """Return the name that `ethtool -k` prints. Raises SettingError for an unknown one."""
+        """Return the name that `ethtool -k` prints. Raises SettingError for an unknown feature."""
         name = SHORT_NAMES.get(feature, feature)
         if name in state["features"]:
             return name

@@ -1,4 +1,4 @@
-"""A switch: the user's commands change something, and `verify` prints its position.
+"""A switch that the user defines: commands change its position, and `verify` prints it.
 
 `verify` prints the host's position as one line. `command` has the command that leads to each
 position, so the way back is known before any change. Exit statuses are ignored: systemctl exits 3
@@ -38,13 +38,13 @@ while [ $# -gt 0 ]; do
     shift "$n"
 done
 """
-"""Print each switch and its position. Its arguments: JSON, the number of words, the words.
+"""Print each switch and its position. Each switch has arguments: JSON, number of words, words.
 
 `eval` gets references such as "${3}", never the words themselves.
 """
 
 _RUN = 'exec "$@" </dev/null 9<&-'
-"""Run a command without descriptor 9, the lock for changes of the host: it may leave a process."""
+"""Run a command without the lock for host changes (descriptor 9): it may leave a process."""
 
 _WORDS: Mapping[str, Any] = {
     "type": "array",

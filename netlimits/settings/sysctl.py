@@ -2,8 +2,8 @@
 
 Only names under `net.` that change nothing else can be set, since only these can be restored. The
 kernel rounds and ignores values silently, so every value is read back. A name that is not known to
-be `ALONE` is written by a script that reads all network sysctls before and after; if another one
-changed, it undoes both on the host and reports it.
+be `ALONE` is written by a script, which reads all network sysctls before and after. If another
+sysctl changed, the script undoes both changes and reports an error.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Sysctl(Setting):
         return Command(("sysctl", *(("-e",) if may_miss else ()), *moved, *about))
 
     def state(self, completed: Completed) -> State:
-        """Return {name: value}, also for names in `_MOVED`; None for one that may be missing."""
+        """Return {name: value}, also for `_MOVED`; with `-e`, a missing sysctl is None."""
         values = {
             match["name"]: match["value"]
             for match in map(_LINE.match, completed.stdout.splitlines())
@@ -188,14 +188,14 @@ class Sysctl(Setting):
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return one `sysctl -w` of all values in reverse order, and one of those in `_MOVED`."""
+        """Return one `sysctl -w` for all values in reverse order; `_MOVED` are written last."""
         values = {n: v for n, v in reversed([*original.items()]) if v is not None}
         values = {n: v for n, v in values.items() if state.get(n) != v}
         moved = [f"{n}={values.pop(n)}" for n in _MOVED.values() if n in values]
         return (*_write(values), *map(_write_writable, moved))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Compare all values but those in `_MOVED`, which a namespace may lack or not write."""
+        """Compare all values but those of `_MOVED`: a namespace may lack or not write them."""
         return tuple(
             f"{name} is {_shown(state.get(name, 'gone'))}, was {_shown(value)}"
             for name, value in original.items()
@@ -230,7 +230,7 @@ def _moves_others(name: str, interface: str) -> str:
 
 
 def _watched(command: Command) -> Command:
-    """Return the command, as a script that checks the other sysctls if one might change them."""
+    """Return the command, wrapped in a script that checks other sysctls if it may change them."""
     pairs = command.argv[2:]
     names = [pair.partition("=")[0] for pair in pairs]
     if all(ALONE.match(name) for name in names):

@@ -35,7 +35,7 @@ _UNKNOWN = "ADDRESS"
 _ID = 4242  # VNI of vxlan and geneve
 
 _REDIRECTS = "net.ipv4.conf.all.send_redirects"
-"""A sysctl that the kernel sets to 0, for good, when a WireGuard interface goes up."""
+"""A sysctl that the kernel permanently sets to 0 when a WireGuard interface goes up."""
 
 _READ = r"""echo "mtu $(cat "/sys/class/net/$1/mtu")"
 echo "redirects $(cat /proc/sys/net/ipv4/conf/all/send_redirects)"
@@ -57,7 +57,7 @@ peer=$(printf '%s\n' "$peer" | wg pubkey)
 printf '%s\n' "$own" | $root wg set nltun0 private-key /dev/stdin listen-port "$1" \
     peer "$peer" endpoint "$2" allowed-ips "$3" || $root ip link del dev nltun0
 """
-"""Give WireGuard its own and the peer's key (two lines of input), or remove the interface."""
+"""Set WireGuard's own key and the peer's (two lines of input); on failure remove the interface."""
 
 
 _REMOVE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
@@ -214,7 +214,7 @@ class Tunnel(Setting):
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         if state:
             return _remove() if self.differences(original, state) else ()
-        # a script that checks first, since a guard runs it twice
+        # the script checks first, since a guard runs it twice
         script = ("sh", "-c", _REMOVE, "remove tunnel")
         return (Command(script, by_hand=_remove()),)
 
@@ -243,7 +243,7 @@ def inner(options: Mapping[str, Any], roles: Sequence[str]) -> dict[str, str]:
 
 
 def overhead(options: Mapping[str, Any], ipv6: bool | None = None) -> int:
-    """Return the bytes by which a packet grows; if `ipv6` is None, `local` decides."""
+    """Return the bytes that a packet gains. If `ipv6` is None, the address `local` decides."""
     outer = ":" in options.get("local", "") if ipv6 is None else ipv6
     return (40 if outer else 20) + HEADERS[options["kind"]]
 

@@ -1,1 +1,1 @@
-"""Figures from an attempt's raw output, or the reason why the attempt must not count."""
+"""Compute figures from an attempt's raw output, or reject the attempt with a reason."""

@@ -1,7 +1,7 @@
-"""Segments per ACK of a run: the sender's OutSegs over the receiver's OutSegs.
+"""Segments per ACK of a run: the sender's OutSegs divided by the receiver's OutSegs.
 
-The sender's counts segments as on the wire (TSO's included), and what a receiver sends is ACKs. The
-receiver's InSegs is of no use: it counts packets after GRO.
+The sender's OutSegs counts the segments on the wire, also with TSO. The receiver sends only ACKs,
+so its OutSegs counts them. The receiver's InSegs cannot be used: it counts packets after GRO.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from netlimits.model import Scalar
 
 MINIMUM = 200
-"""Segments that a receiver must have sent: a control connection's ten are then 5 % at most."""
+"""Minimum segments from the receiver, so that a control connection's ten are at most 5 %."""
 
 BOTH_SEND = 0.5
 """An end that sends more than this share of the other's bytes sends data, not only ACKs."""
@@ -23,9 +23,9 @@ _COUNTS = ("tx_bytes", "tcp_out_segs", "udp_out_datagrams")
 def figures(both: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """Return `segments_per_ack` from a run's figures (`local_tcp_out_segs` …).
 
-    The sender is the end that sent more bytes. There is no figure if TCP did not carry the data
-    (more UDP datagrams than segments, or hardly any segments), if both ends sent data, or if a host
-    lacks one of the counts.
+    The sender is the end that sent more bytes. There is no figure if both ends sent data, or if a
+    host lacks one of the counts. There is none either if TCP did not carry the data: more UDP
+    datagrams than segments, or hardly any segments.
     """
     ends = [[both.get(f"{end}_{name}") for name in _COUNTS] for end in ("local", "remote")]
     if None in (*ends[0], *ends[1]):

@@ -13,7 +13,7 @@ from netlimits.model import Scalar, Work
 Entries = Sequence[RawEntry]
 
 DILUTED = 2.0
-"""Maximum ratio of the client's run to its transfer for which CPU use over the run is reported."""
+"""CPU use is left out if the client ran more than this many times as long as the transfer."""
 
 
 def figures(
@@ -22,7 +22,8 @@ def figures(
     """Return the columns of CPU use and service demand, over the seconds of the transfer.
 
     If an end's samples do not show the transfer, the columns cover the whole run of the client.
-    They are left out if that took much longer than the transfer (DILUTED): CPUs would seem idle.
+    They are left out if the client ran much longer than the transfer (DILUTED), because the CPUs
+    would seem idle.
     """
     columns: dict[str, Scalar] = {}
     elapsed = float(run.get("elapsed_s") or 0)
@@ -61,7 +62,10 @@ def _transfer(
 
 
 def _flows(specification: Specification, end: str) -> int:
-    """Return how many TCP connections carry the transfer at a host of an end; 0 if none do."""
+    """Return the number of TCP connections that carry the transfer at each host of an end.
+
+    Return 0 for UDP, and if there are bulk streams.
+    """
     if specification.transfer.transport == "udp" or specification.around.bulk:
         return 0
     ways = 2 if specification.options.get("bidirectional") else 1
@@ -70,7 +74,7 @@ def _flows(specification: Specification, end: str) -> int:
 
 
 def _work(specification: Specification, run: Mapping[str, Scalar], seconds: float) -> Work | None:
-    """Return the work of `seconds` at the run's rate, in the units of `Work`.
+    """Return the work that the run does in `seconds` at its rate.
 
     Return None if bulk streams share the CPUs with transactions.
     """

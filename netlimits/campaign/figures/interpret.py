@@ -40,7 +40,7 @@ Entries = Sequence[RawEntry]
 
 
 def read(specification: Specification, entries: Entries) -> Measurement:
-    """Return a run's figures: the tool's, what arrived, CPU and service demand, and evidence.
+    """Return a run's figures: the tool's own, arrived data, CPU use, service demand and evidence.
 
     Raises ToolFailure if the run must not count.
     """
@@ -56,7 +56,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     if arrived := _arrived(specification, entries):
         if specification.connections > 1 or measured.interim:
             measured = replace(measured, interim=arrived.rows)
-        # a tool's own figure of a single TCP stream is kept if it counts all data until the end
+        # keep the tool's own rate of a single TCP stream if it counts all data until the end
         udp = specification.transfer.transport == "udp"
         if specification.connections > 1 or udp or not tool(specification.tool).counts_all:
             figures["throughput_mbps"] = arrived.rate_mbps
@@ -98,7 +98,7 @@ def _refuse_fired(entries: Entries) -> None:
 
 
 def _streams(specification: Specification, client: Completed) -> Iterator[Measurement]:
-    """Yield each stream's measurement. Raises ToolFailure that names a stream that failed."""
+    """Yield each stream's measurement. Raises ToolFailure that names the failed stream."""
     streams = parallel.split(client, specification.connections)
     for number, stream in enumerate(streams):
         try:
@@ -115,7 +115,7 @@ def _streams(specification: Specification, client: Completed) -> Iterator[Measur
 def _under_load(
     specification: Specification, client: Completed, entries: Entries
 ) -> tuple[list[Measurement], Measurement]:
-    """Return the measurements of the transactions and of each bulk stream, and the combined one."""
+    """Return the measurements (transactions, then bulk streams), and the combined measurement."""
     bulk, options = specification.around.bulk, specification.bulk_options()
     assert bulk
     own, *others = parallel.split(client, 1 + len(options))
@@ -149,7 +149,7 @@ def has_client(entries: Entries) -> bool:
 
 
 def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrivals | None:
-    """Return the data that arrived while all streams ran, or None with too few samples."""
+    """Return the data that arrived while all streams ran, or None if samples are missing."""
     if (end := specification.receiver) is None:
         return None
     transfer = specification.transfer
@@ -199,7 +199,7 @@ def _sampled(
 
 
 def _profiled(specification: Specification, entries: Entries, end: str) -> dict[str, Scalar]:
-    """Return the figures of an end's CPU profile, if any. Raises ToolFailure without samples."""
+    """Return the figures of an end's CPU profile, if any. Raises ToolFailure if it is empty."""
     programs = tool(specification.tool).processes(specification.options)
     texts = [e.stdout for e in entries if e.step == PROFILE and e.host in specification.ends[end]]
     if not texts:
@@ -211,7 +211,7 @@ def _profiled(specification: Specification, entries: Entries, end: str) -> dict[
 def _dropped(
     specification: Specification, entries: Entries, end: str, roles: Sequence[str]
 ) -> dict[str, Scalar]:
-    """Return what the kernels of an end dropped, by reason; nothing if one did not count."""
+    """Return the packets that an end's kernels dropped, by reason; {} if one could not count."""
     counted = [drops.read(e.completed) for e in entries if e.step == DROPS and e.host in roles]
     known = [each for each in counted if each is not None]
     if len(known) < len(roles):
@@ -225,7 +225,7 @@ def _dropped(
 def _changed(
     specification: Specification, entries: Entries, arrived: arrivals.Arrivals | None
 ) -> dict[str, Scalar]:
-    """Return the largest change of what arrived within the run, if it exceeds noise."""
+    """Return the largest change of throughput within the run, if it exceeds noise."""
     samples = {e.host: e.completed for e in entries if e.step == SAMPLE}
     over_time = timeline.on_one_clock(
         ((end, role, samples[role]) for end, role in specification.roles() if role in samples), {}
@@ -241,7 +241,7 @@ def _check_physics(
     figures: Mapping[str, Scalar],
     counts: Mapping[str, Mapping[str, float]],
 ) -> dict[str, Scalar]:
-    """Return `disturbed_pct`. Raises ToolFailure if interfaces or links contradict the run."""
+    """Return `disturbed_pct`. Raises ToolFailure if counters or link speeds contradict the run."""
     interfaces = list(_interfaces(specification, entries, streams, counts))
     transport = _transport(specification)
     names = ("transport_mss_bytes", "local_mss_bytes", "remote_mss_bytes")
@@ -265,7 +265,7 @@ def _check_physics(
 
 
 def _transport(specification: Specification) -> Literal["tcp", "udp"]:
-    """Return the transport of most of the data: that of bulk streams, if there are any."""
+    """Return the transport of most data: TCP if there are bulk streams, else that of the test."""
     return "tcp" if specification.around.bulk else specification.transfer.transport
 
 
@@ -319,7 +319,7 @@ def _packet(
 
 
 def _caps(specification: Specification, entries: Entries, sender: str) -> Iterator[Cap]:
-    """Yield the caps on what an end sends: its link, its shaper, the link of a single receiver."""
+    """Yield the caps on an end's rate: its shaper, and the link of each end that is one host."""
     ends = [roles for roles in specification.ends.values() if len(roles) == 1]
     for (role,) in ends:
         if role in specification.speeds:

@@ -1,20 +1,21 @@
 """Checks of a run against its interfaces' counters and its link's capacity.
 
-*Enough.* Both interfaces must have carried at least the data that arrived, less SHORT of it. Some
-drivers fetch their counters from the hardware only once a second (LAG), so a short run may miss
-more; what is missing beyond SHORT is then reported as disturbance.
+*Enough traffic.* Both interfaces must have carried the data that arrived; a share of SHORT may be
+missing. Some drivers read their counters from the hardware only once a second (LAG), so a short run
+may miss more. The missing share is then reported as disturbance.
 
-*Little else.* Each packet may have as many bytes of headers as HEADERS (ACK on the way back). Data
-may be retransmitted, which the kernel counts. At most as many packets belong to the run as the
-kernels of its hosts sent, so the headers of other hosts' packets are not attributed to it. The rest
-is other traffic: above DISTURBED of the run's bytes its share is a column (`disturbed_pct`), above
-SPOILED the run is invalid.
+*Little other traffic.* A data packet may have HEADERS bytes of headers, and a packet without data
+ACK bytes. Retransmitted data is allowed as far as the kernel counts it. The kernels of the run's
+hosts count the packets that they send. The run cannot have more packets than these, so headers of
+other hosts' packets are not attributed to it. All other bytes are other traffic. If their share
+exceeds DISTURBED of the run's bytes, it is reported as `disturbed_pct`; above SPOILED the run is
+invalid.
 
-*No more than the link can carry.* Data arrives at most at the rate of the link or shaper less the
-headers of each packet and fragment. VLAN tags are not counted, since the speed of a VLAN's
-interface is unknown. A higher rate is allowed only for two clocks (CLOCK), packets that a host took
-in late (LATE), a shaper's burst, datagrams that wait in its queue, and data that waits in the
-receiver's socket when a tool begins to count in mid-flow (WAITING).
+*No more than the link can carry.* Data can arrive at most at the rate of the link or shaper, less
+the headers of each packet and fragment. VLAN tags are not counted, since the speed of a VLAN's
+interface is unknown. Three things may raise the rate: clocks that differ (CLOCK), packets that a
+host processed late (LATE), and a shaper's burst and queue. So may data that already waited in the
+receiver's socket when the tool began to count (WAITING).
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from netlimits.campaign.caps import Cap
 from netlimits.errors import ToolFailure
 
 SHORT = 0.05
-"""Share of the data that an interface may not have counted."""
+"""Maximum share of the data that an interface's counters may miss."""
 
 LAG = 1.0
-"""Seconds that a driver's counters may lag behind, at most half a run."""
+"""Seconds that a driver's counters may lag behind, but at most half of the run."""
 
 HEADERS = {"tcp": 74, "udp": 50}
-"""Bytes of headers of a data packet: Ethernet 14, VLAN tag 4, checksum 4, IPv4, TCP 32, UDP 8."""
+"""Header bytes of a data packet: Ethernet 14, VLAN tag 4, checksum 4, IPv4 20, TCP 32, UDP 8."""
 
 IPV6 = 20
-"""Bytes by which IPv6's header is longer."""
+"""Bytes by which an IPv6 header is longer than an IPv4 header."""
 
 ACK = 102
 """Bytes of a packet without data: as in HEADERS, but with 40 bytes of TCP options."""
 
 CONTROL, CONTROL_RATE = 256 << 10, 32 << 10
-"""Bytes, and bytes per second, that are not other traffic: control connections, readings, ARP."""
+"""Bytes per run, and per second, that are allowed for control connections, readings and ARP."""
 
 DISTURBED, SPOILED = 0.03, 0.15
 """Shares of other traffic relative to the run's data: above the first it is reported, above the
@@ -52,7 +53,7 @@ CLOCK = 0.001
 """Seconds by which two clocks may diverge per second: Linux slews each by at most 500 ppm."""
 
 LATE = 0.01
-"""Seconds that data may have waited for a CPU before a window, and still be counted in it."""
+"""Seconds by which data may be counted late because it waited for a CPU."""
 
 WAITING = 128 << 10
 """Bytes that may wait in a receiver's socket: its first buffer (`tcp_rmem`)."""
@@ -60,7 +61,7 @@ WAITING = 128 << 10
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Bytes of user data that an interface had to carry in one direction: `arrived` to `sent`.
+    """User data that an interface had to carry in one direction: `arrived` to `sent` bytes.
 
     `packets` is the minimum number of packets, or 0 if it does not follow from the data.
     """
@@ -74,8 +75,8 @@ class Way:
 class Interface:
     """A host's data interface during a run: what it carried, and what it should have carried.
 
-    `counts` are the differenced counters (`tx_bytes` …). `ours` are the bytes of our own readings
-    if they used the same link. `end` is `local` or `remote`.
+    `counts` are the changes of its counters (`tx_bytes` …). `ours` is the size of our own readings
+    in bytes, which may have used the same link. `end` is `local` or `remote`.
     """
 
     role: str
@@ -89,9 +90,9 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """A packet of a run: its user data in bytes (0 if unknown) and what decides its headers.
+    """A data packet of a run: its size, and what determines the size of its headers.
 
-    `gained` are the bytes that a tunnel adds.
+    `data` are the bytes of user data (0 if unknown), and `gained` the bytes that a tunnel adds.
     """
 
     data: float
@@ -102,7 +103,7 @@ class Framing:
     gained: int = 0
 
     def frames(self, overhead: int) -> float:
-        """Return the bytes of the packet's frames, with `overhead` for each IP fragment."""
+        """Return the bytes of the packet's frames, with `overhead` bytes for each IP fragment."""
         ip, overhead, mtu = 40 if self.ipv6 else 20, overhead + self.gained, self.mtu - self.gained
         if self.transport == "tcp":
             return self.data + ip + 20 + 12 * self.timestamps + overhead
@@ -126,12 +127,12 @@ def disturbance(
     ipv6: bool,
     gained: int = 0,
 ) -> float | None:
-    """Return the largest share of other or misdirected traffic, in percent of the run.
+    """Return the largest share of missing or other traffic at an interface, in % of the run's data.
 
-    `gained` are the bytes that a tunnel adds to each packet. Returns 0 up to DISTURBED, and None if
-    no share exceeds it but not everything could be checked: an interface without counters, or
-    retransmissions that a kernel does not count. Raises ToolFailure (`invalid`) if an interface did
-    not carry the run, or carried much else.
+    `gained` are the bytes that a tunnel adds to each packet. Returns 0 for a share of up to
+    DISTURBED. Returns None instead of 0 if an interface has no counters, or a kernel does not count
+    retransmissions. Raises ToolFailure (`invalid`) if an interface did not carry the run's data,
+    or carried too much other traffic.
     """
     worst, complete, interfaces = 0.0, True, list(interfaces)
     resent = _resent(interfaces, transport) * (mss or 1500)
@@ -186,7 +187,7 @@ _SENT = ("tcp_out_segs", "tcp_retrans_segs", "udp_out_datagrams", "ip_frag_creat
 
 
 def _sent_packets(interfaces: Sequence[Interface]) -> float:
-    """Return how many packets hosts sent at most, by their kernels; infinite if unknown."""
+    """Return the number of packets that hosts sent, by kernel counters; infinite if unknown."""
     counts = [[interface.counts.get(name) for name in _SENT] for interface in interfaces]
     packets = [count for of_host in counts for count in of_host if count is not None]
     return sum(packets) if len(packets) == len(_SENT) * len(counts) > 0 else math.inf
@@ -203,9 +204,9 @@ def _other_traffic(
 ) -> float:
     """Return the share of other traffic on an interface, relative to the run's data.
 
-    `more` are bytes of headers beyond HEADERS, `resent` is an upper bound of the retransmitted
-    bytes, `most` the number of packets that the run's hosts sent each way. If `resent` is infinite
-    only a direction without data can be judged.
+    `more` are header bytes beyond HEADERS. `resent` is an upper bound of the retransmitted bytes;
+    if it is infinite, only a direction without data is checked. `most` is the maximum number of
+    packets that the run's hosts sent, by direction.
     """
     own = max(interface.out.sent, interface.into.sent)
     worst, which = 0.0, ""

@@ -1,4 +1,4 @@
-"""Check that a run kept the rate that it was asked for, and read how it was paced."""
+"""Check that a run kept the requested rate, and find out how it was paced."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from netlimits.settings import setting
 from netlimits.tools import tool
 
 OPTION_TOLERANCE = 0.01
-"""Share by which a tool may exceed a rate in its own options."""
+"""Share by which a tool may exceed the rate in its own options."""
 
 BUFFERED = 2 << 20
-"""Generous upper bound of a socket buffer's bytes: a larger excess has another cause."""
+"""Upper bound of a socket buffer in bytes; a larger excess has another cause."""
 
 
 def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
-    """Return how a run was paced, by its raw output: the client's arguments or the qdisc."""
+    """Return how a run was paced, from the client's arguments and the qdisc in its raw output.
+
+    Raises ToolFailure (`invalid`) if the qdisc cannot pace.
+    """
     client = [entry.argv for entry in entries if entry.step == "client"]
     kind = _last_qdisc(entries, role)
     if kind not in ("fq", "tbf"):
         raise ToolFailure(f"{role}: its qdisc is {kind}, which paces nothing", status="invalid")
     if kind == "tbf":
         return pacing.TBF
-    words = f" {' '.join(client[0])} " if client else ""  # several clients are one script
+    words = f" {' '.join(client[0])} " if client else ""  # several clients run in one script
     by_socket = tool(name).socket_pace
     return pacing.own(name) if by_socket and f" {by_socket.flag} " in words else pacing.FQ
 
@@ -127,7 +130,7 @@ def _figure(figures: Mapping[str, Scalar], *names: str) -> float:
 
 
 def _last_qdisc(entries: Sequence[RawEntry], role: str) -> str:
-    """Return the kind of root qdisc that was read back last on a host, before the run."""
+    """Return the kind of a host's root qdisc when it was last read, or `not known`."""
     qdisc = setting("qdisc")
     read = qdisc.read("", None).argv[:3]
     readings = [e for e in entries if e.host == role and e.argv[:3] == read]

@@ -1,4 +1,4 @@
-"""Parsing of raw output again, for `netlimits parse`, after a parser was improved."""
+"""Parse raw output again, for `netlimits parse`, for example with an improved parser."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def _specifications(campaign: Logbook) -> Specifications:
 
 
 def _last_versions(campaign: Logbook) -> Iterator[Record]:
-    """Yield the last version of each attempt, with one part at a time in memory."""
+    """Yield the last record of each attempt that was not interrupted.
+
+    The journal is read backwards in parts, to have only one part in memory.
+    """
     journal, of_parts = campaign.archive.journal, campaign.archive.parts()
     heads = [Head(), *(part.end for part in of_parts), replace(journal.head)]
     known: set[Attempt] = set()

@@ -15,11 +15,11 @@ OF_HOSTS = (
     *("sysctl", "load", "switch", "irq", "rps", "xps", "rfs", "rss", "ntuple", "pause"),
     *("tunnel", "governor", "c_states"),
 )
-"""Settings of a host that `evidence.watch` does not see, which are always read back."""
+"""Settings that `evidence.watch` does not read, so their changes are always reported here."""
 
 
 def refuse(specification: Specification, entries: Sequence[RawEntry]) -> None:
-    """Raise ToolFailure (`invalid`) with what was changed on which host during the run."""
+    """Raise ToolFailure (`invalid`) if hosts were changed during the run; it lists the changes."""
     changes = {role: [*_of_host(specification, entries, role)] for _, role in specification.roles()}
     watched = {role for role, lines in changes.items() if lines}
     lines = [f"{role}: {line}" for role, of_role in changes.items() for line in of_role]
@@ -32,7 +32,10 @@ def refuse(specification: Specification, entries: Sequence[RawEntry]) -> None:
 def _of_settings(
     specification: Specification, entries: Sequence[RawEntry], watched: Collection[str]
 ) -> Iterator[str]:
-    """Yield each setting that is not as the configuration wants it after the run."""
+    """Yield a line for each setting that differs from the configuration after the run.
+
+    `watched` are the hosts with reported changes; on them only the settings OF_HOSTS are checked.
+    """
     readings = [entry for entry in entries if entry.step == SETTING_AFTER]
     uses = [(use, role) for use in specification.setup.settings for role in use.roles]
     for use, role in uses:

@@ -1,8 +1,9 @@
-"""A mesh's campaign on Dask's workers, each with one shard at a time; the plan is here.
+"""Carry out a mesh's campaign on Dask workers, each with one shard at a time.
 
-Everything that must survive is in the campaign's folder, which all of them share. A worker that
-returns after it was given up finds the shard's journal locked and its hosts claimed by its
-successor. This process writes the campaign's journal, and copies the shards' journals as they grow.
+This process holds the plan and writes the campaign's journal. It copies the journals of shards into
+the campaign's journal while they grow. Everything that must survive is in the campaign's folder,
+which all workers share. A worker that was given up may return. It then finds that its successor has
+locked the shard's journal and claimed the hosts.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ PULSE = 0.5
 """Seconds between two reads of the shards' journals."""
 
 TRIES = 5
-"""Maximum number of submissions of a shard; Dask itself retries each on lost workers."""
+"""Maximum number of submissions of a shard. Dask also repeats tasks of lost workers by itself."""
 
 REACHED, RETURN = 10.0, 600.0
-"""Seconds within which a scheduler must answer, and a lost one must return."""
+"""Seconds within which a scheduler must answer, and a lost scheduler must return."""
 
 
 def client(address: str, seconds: float = REACHED) -> Client:
@@ -60,7 +61,7 @@ def client(address: str, seconds: float = REACHED) -> Client:
         raise InputError(
             "--scheduler needs Dask, which is not installed: pip install 'netlimits[dask]'"
         ) from None
-    for name in logging.root.manager.loggerDict:  # errors are reported here, in one line
+    for name in logging.root.manager.loggerDict:  # this function reports errors, in one line
         if name.partition(".")[0] in ("distributed", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
@@ -71,7 +72,7 @@ def client(address: str, seconds: float = REACHED) -> Client:
 
 @dataclass(slots=True)
 class _Going:
-    """A submitted shard; `head` is the end of what was copied from its journal."""
+    """A submitted shard; its journal was copied up to the position `head`."""
 
     number: int
     shard: Shard
@@ -94,7 +95,7 @@ class ClusterRunner:
         at_once: int,
         share: RunsCopy | None = None,
     ) -> None:
-        """`guard` and `patience` are in seconds; at most `at_once` pairs measure (0: no limit)."""
+        """`guard` and `patience` are in seconds; `at_once` limits the busy pairs (0: no limit)."""
         self._campaign, self._archive = campaign, campaign.archive
         self._share, self._session = share, secrets.token_hex(4)
         self.unshared = ""
@@ -210,7 +211,7 @@ class ClusterRunner:
         return self._client.submit(carry_out, order, key=key, pure=False)
 
     def _hear(self, going: _Going, on_progress: Callable[[Progress], None]) -> None:
-        """Copy what a shard measured; if its task ended, take its answer or submit it again."""
+        """Copy a shard's new events. If its task ended, use the result or submit it once more."""
         over = going.future.done()  # read before the journal, which is complete once this is True
         self._take_in(going, on_progress)
         if not over:
@@ -224,7 +225,7 @@ class ClusterRunner:
             raise HostError(
                 f"{going.shard.name}: its workers or the scheduler were lost {TRIES} times"
             )
-        else:  # the next worker continues where its journal ends
+        else:  # the next worker continues at the end of the shard's journal
             self._reconnect()
             going.tries += 1
             going.future = self._submit(going.shard, going.tries)
@@ -257,7 +258,7 @@ class ClusterRunner:
         return Archive.open(path) if (path / "campaign.json").exists() else None
 
     def _reconnect(self) -> None:
-        """Connect to the scheduler again if it does not answer, for up to RETURN seconds."""
+        """If the scheduler does not answer, connect to it again; retry for up to RETURN seconds."""
         assert self._client
         if self._client.status == "running":
             with suppress(Exception):  # any error means that it does not answer
@@ -278,9 +279,9 @@ class ClusterRunner:
                 time.sleep(PULSE)
 
     def _end(self, on_progress: Callable[[Progress], None]) -> None:
-        """Ask every worker to end, wait until none holds a shard, and take in their results."""
+        """Ask every worker to end, wait until no worker holds a shard, and copy the results."""
         (shards.folder(self._archive) / shards.STOP).touch()
-        with suppress(Exception):  # a scheduler that is gone hands out nothing more
+        with suppress(Exception):  # a lost scheduler starts no more tasks
             assert self._client
             self._client.cancel([going.future for going in self._going.values()])
         for going in self._going.values():
@@ -299,7 +300,7 @@ class ClusterRunner:
 
 
 def _answer(future: Future[ShardOutcome]) -> ShardOutcome | None:
-    """Return the result of a finished task, or None if the scheduler was lost before it."""
+    """Return the result of a finished task, or None if the scheduler was lost before."""
     from distributed import CancelledError
 
     try:

@@ -1,7 +1,7 @@
 """The schedule of a mesh: several pairs measure at once, each like a campaign of two hosts.
 
 One thread decides which runs begin (`experiment.mesh.dispatch`). Each attempt has its own thread
-and an immutable context (`attempt.Context`). They share only the session.
+and an immutable context (`attempt.Context`). The threads share only the session.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ PULSE = 0.5
 
 
 SAMPLE = 10_000
-"""Number of runs from which the speed-up of running several at once is estimated."""
+"""Number of runs from which the speed-up by parallel runs is estimated."""
 
 
 class Cut:
-    """Ctrl-C for the threads of runs; `interrupt.Stop` handles signals in the main thread."""
+    """Interrupts the threads of runs; `interrupt.Stop` handles signals in the main thread."""
 
     def __init__(self) -> None:
         self.requested = ""
@@ -47,7 +47,7 @@ class Cut:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Check for an interruption before and after the body, whose commands `_end` ends."""
+        """Check for an interruption before and after the `with` block; `_end` ends its commands."""
         self.check()
         yield
         self.check()
@@ -69,7 +69,7 @@ def every_pair(
     """
     before = outcomes(session.archive)
     draw = pending or partial(schedule.pending, session.plan)
-    jobs = session.plan.jobs(draw(before))  # a stream: a plan may have a million
+    jobs = session.plan.jobs(draw(before))  # an iterator: a plan may have a million runs
     machines = session.survey.machines.items()
     groups = {role: machine.group for role, machine in machines if machine.group}
     first = [*itertools.islice(jobs, SAMPLE)]
@@ -105,7 +105,7 @@ class _Called:
 
 
 class Concurrency:
-    """Carries out the runs of a mesh in threads, as the dispatch decides."""
+    """Carries out the runs of a mesh in threads; the dispatch decides which runs begin."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class Concurrency:
         Thread(target=work, name=f"run {run.number}", daemon=True).start()
 
     def _hear(self) -> Record | None:
-        """Wait for news and act on it. Return the record of a run that ended."""
+        """Wait until a run or a reconnection ends, and process it. Return the record of a run."""
         try:
             with self._stop.interruptible():
                 news = self._news.get(timeout=self._look_every)
@@ -201,12 +201,12 @@ class Concurrency:
         self._attempts.pop(record.run.number)
         del self._begun[record.run.number]
         self._tally.add(record, job.seconds, record.duration_s)
-        self._session.archive.sync()  # another run may begin long after
+        self._session.archive.sync()  # the next run may begin much later
         self._session.archive.roll()
         return record
 
     def _call(self, role: str) -> None:
-        """Reconnect to a host in a thread of its own."""
+        """Reconnect to a host in a separate thread."""
         self._away.add(role)
 
         def call() -> None:
@@ -231,7 +231,7 @@ class Concurrency:
         self._gone[news.role] = str(news.error).removeprefix(f"{news.role}: ")
 
     def _renew(self) -> None:
-        """Renew the claims of hosts that have waited for long."""
+        """Renew the claims of hosts that have been idle for long."""
         now = time.monotonic()
         if now - self._looked < self._renew_after / 4:
             return
@@ -250,11 +250,11 @@ class Concurrency:
                 self._call(role)
 
     def _end(self, why: str) -> None:
-        """Interrupt every run in progress, and wait until each has written its end."""
+        """Interrupt every run in progress, and wait until each has written its `end` event."""
         self._cut.requested = why
         while self._going:
             roles = tuple(role for job in self._going.values() for role in job.hosts)
-            with suppress(NetlimitsError):  # a host that is gone runs nothing more for us
+            with suppress(NetlimitsError):  # a lost host runs no more commands
                 self._session.cut_short(roles)
             try:
                 while True:

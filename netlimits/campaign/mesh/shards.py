@@ -1,8 +1,9 @@
-"""Shards of a mesh: all pairs between two groups of hosts, measured by one of several processes.
+"""Shards of a mesh: each has all pairs between two groups of hosts, and one process measures it.
 
-Pairs within a group belong to its first shard of a block. Shards come in rounds, so that no group
-is in two at once. Each has its own journal, in `shards/NAME` of the campaign's folder, and claims
-its hosts with its own identity. Its journal is copied into the campaign's.
+In each block, the pairs within a group belong to the first shard that has this group. Shards are
+ordered in rounds; in a round, no group is in two shards. Each shard has its own journal, in
+`shards/NAME` of the campaign's folder, and claims its hosts with its own identity. Its journal is
+copied into the campaign's journal.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from netlimits.restore.originals import Original
 from netlimits.restore.restoration import restore_from_journal
 
 FOLDER, STOP = "shards", "stop"
-"""The subfolder of shards in a campaign's folder, and the file in it that asks them to end."""
+"""The folder of shards in a campaign's folder, and the file in it that asks workers to end."""
 
 COPIED = ("start", "end", "found", "put_back", "forgotten", "compared", "reconnected")
 """Events of a shard that are copied to the campaign's journal."""
@@ -58,7 +59,7 @@ def ends(run: Run) -> tuple[str, str]:
 
 
 def parted(machines: Mapping[str, Machine], at_once: int) -> list[list[str]]:
-    """Return the hosts in groups for `at_once` shards; hosts of one rack stay together."""
+    """Divide the hosts into groups for `at_once` shards; hosts of one rack stay together."""
     racks: dict[str, list[str]] = defaultdict(list)
     for role, machine in machines.items():
         racks[f"group {machine.group}" if machine.group else role].append(role)
@@ -76,7 +77,7 @@ def parted(machines: Mapping[str, Machine], at_once: int) -> list[list[str]]:
 def shards(
     plan: Plan, pending: Iterable[Run], machines: Mapping[str, Machine], at_once: int, name: str
 ) -> Iterator[Shard]:
-    """Yield the runs in shards, in rounds shuffled with the plan's seed."""
+    """Yield the shards of the pending runs, in rounds that are shuffled with the plan's seed."""
     groups = parted(machines, at_once)
     of = {role: number for number, group in enumerate(groups) for role in group}
     chance = random.Random(plan.experiment.repeat.seed)  # noqa: S311  an order, not a secret
@@ -110,7 +111,7 @@ def present(campaign: Archive) -> list[Archive]:
 
 
 def copy_new(campaign: Archive, shard: Archive, begin: Head) -> tuple[Head, list[Record]]:
-    """Copy a shard's journal from a position on; return its new end and the ended attempts."""
+    """Copy a shard's events after `begin`. Return the new position and the attempts that ended."""
     head, ended = replace(begin), []
     for _, line in shard.journal.lines(begin):
         head.add(line)
@@ -123,7 +124,7 @@ def copy_new(campaign: Archive, shard: Archive, begin: Head) -> tuple[Head, list
 
 
 def _copy(campaign: Archive, shard: Archive, event: Mapping[str, Any]) -> None:
-    """Copy an event after its raw output, in the order of writing; the event keeps its time."""
+    """Copy a shard's event with its time. Copy an attempt's raw output before its `end` event."""
     if event["event"] == "end" and event.get("raw"):
         key = (event["run"], event["attempt"])
         written = campaign.raw.write(*key, shard.raw.read(*key, event["raw"]))
@@ -133,10 +134,10 @@ def _copy(campaign: Archive, shard: Archive, event: Mapping[str, Any]) -> None:
 
 
 def gather(campaign: Archive, shard: Archive) -> None:
-    """Copy those events of a locked shard that the campaign lacks, and remove the shard.
+    """Copy the events of a locked shard that the campaign lacks, and remove the shard.
 
-    A process that is killed in between loses nothing and copies nothing twice: events that the
-    campaign's journal has already are skipped one by one.
+    If the process is killed in between, nothing is lost or copied twice: a repeated call skips the
+    events that the campaign's journal already has.
     """
     left = Counter(_words(event) for event in shard.events() if event["event"] in COPIED)
     for event in campaign.events():
@@ -161,7 +162,7 @@ def is_done(shard: Path) -> Path:
 
 
 def remove(shard: Archive) -> None:
-    """Mark a shard as done and remove its folder, after everything was copied."""
+    """Mark a completely copied shard as done, and remove its folder."""
     is_done(shard.path).touch()
     (shard.path / "campaign.json").unlink()
     shutil.rmtree(shard.path)
@@ -176,7 +177,7 @@ def put_back(
     unreached: Collection[str] = (),
     tell: Callable[[str], object] = lambda _: None,
 ) -> Iterator[Original]:
-    """Restore what shards of lost workers left changed, and copy what they measured."""
+    """Restore settings that lost workers' shards left changed, and copy the shards' events."""
     for shard in present(campaign):
         for event in records.unfinished(shard):
             if event["role"] in unreached:
@@ -196,7 +197,7 @@ def put_back(
 def forget(
     campaign: Archive, hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]
 ) -> None:
-    """Forget the changes that shards of lost workers left, and copy what they measured."""
+    """Forget the changes that lost workers' shards left, and copy the shards' events."""
     for shard in present(campaign):
         shard.lock()
         try:

@@ -1,7 +1,7 @@
-"""A worker's part of a campaign: it carries out or resumes the runs of some hosts (a shard).
+"""Carry out or resume a shard of a campaign on a worker.
 
-It may be on any machine that sees the campaign's folder under the same path and may log in to the
-hosts. Its arguments and its result are plain values.
+The worker may be on any machine that sees the campaign's folder under the same path and may log in
+to the hosts. `carry_out` takes and returns plain values, which Dask transfers.
 """
 
 from __future__ import annotations
@@ -48,15 +48,16 @@ if TYPE_CHECKING:
     from netlimits.archive.copies import RunsCopy
 
 PAUSE = 2.0
-"""Seconds between two attempts to take a shard or host that another process still holds."""
+"""Seconds between two attempts to lock a shard or claim a host that another process still holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """The work order of a worker: the campaign, its machines, and one of its shards.
 
-    `attempts` maps runs that were begun before to their last attempt; `guard` and `patience` are in
-    seconds, as for `run`. Finished runs are copied to `share`, under the name of the `session`.
+    `attempts` has the number of the last attempt at each run that began earlier. `guard` and
+    `patience` are in seconds, as for `run`. The shard's runs are copied to `share`, with `session`
+    in their name.
     """
 
     version: str
@@ -75,7 +76,10 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class ShardOutcome:
-    """The outcome of a shard: lost hosts with reasons, what stopped it, its exit status."""
+    """The outcome of a shard: lost hosts with reasons, the error that stopped it, its exit status.
+
+    `unshared` is the reason why the runs could not be copied to the shared place.
+    """
 
     gone: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
@@ -84,7 +88,7 @@ class ShardOutcome:
 
 
 class StopFile:
-    """Ctrl-C for workers: a file in the campaign's folder."""
+    """A file in the campaign's folder that asks workers to stop."""
 
     def __init__(self, campaign: Archive) -> None:
         self._path = shards.folder(campaign) / shards.STOP
@@ -95,7 +99,7 @@ class StopFile:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Check for a request to stop before the body only: its result must not be lost."""
+        """Check for a request to stop only before the `with` block, so that its result is kept."""
         self.check()
         yield
 
@@ -122,7 +126,7 @@ def carry_out(order: Order) -> ShardOutcome:
 
 
 def _share(campaign: Logbook, archive: Archive, order: Order) -> str:
-    """Copy the shard's runs to the shared place; return why that failed, or ""."""
+    """Copy the shard's runs to `order.share`; return the error as text, or ""."""
     if not order.share:
         return ""
     try:
@@ -179,7 +183,10 @@ def _work(
 
 
 def _pending(runs: Iterable[Run], attempts: Mapping[int, int], before: Outcomes) -> Iterator[Run]:
-    """Yield a shard's runs without an outcome; `attempts` counts earlier attempts elsewhere."""
+    """Yield a shard's runs that have no outcome.
+
+    `attempts` counts attempts that only the campaign's journal has; they are added to `before`.
+    """
     for run in runs:
         if run.number not in before:
             first = attempts.get(run.number, 0)
@@ -204,7 +211,7 @@ def _campaign(order: Order) -> Logbook:
 
 
 def _archive(campaign: Logbook, order: Order, path: Path) -> Archive:
-    """Return the shard's folder, which is created in one step if it is missing."""
+    """Return the shard's folder; if it is missing, create it atomically."""
     if not (path / "campaign.json").exists():
         roles = order.shard.hosts
         machines = {role: order.machines[role] for role in roles}
@@ -227,7 +234,7 @@ def _archive(campaign: Logbook, order: Order, path: Path) -> Archive:
 def _reached(
     machines: Mapping[str, Machine], reconnect: Callable[[Machine], Host], patience: Patience
 ) -> tuple[dict[str, Host], dict[str, str]]:
-    """Return the hosts that could be reached within their patience, and reasons for the others."""
+    """Log in to the hosts. Return those that answer within `patience`, and the others' errors."""
     first = connect.logins(machines, patience)
     hosts = {role: host for role, host in first.items() if not isinstance(host, HostError)}
     gone: dict[str, str] = {}
@@ -249,14 +256,14 @@ def _survey(campaign: Logbook, machines: Mapping[str, Machine], order: Order) ->
 
 
 class _Reached(dict[str, Host]):
-    """The hosts that could be reached; any other counts as lost."""
+    """The reached hosts by role; any other role raises ConnectionLost."""
 
     def __missing__(self, role: str) -> Host:
         raise ConnectionLost("it cannot be reached", host=role)
 
 
 def _until(limit: float, stop: StopFile, act: Callable[[], object]) -> None:
-    """Call `act` until it succeeds or `limit` passes: a lost worker keeps locks for a while."""
+    """Call `act` until it succeeds or `limit` passes, since lost workers keep locks for a while."""
     while True:
         stop.check()
         try:

@@ -1,1 +1,1 @@
-"""Parts that several commands share: options, opening of hosts and results, printed lines."""
+"""Code that several commands share: options, access to hosts and results, printed lines."""

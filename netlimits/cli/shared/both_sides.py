@@ -76,7 +76,7 @@ class BothSides:
         try:
             tables = [profile.profile(each) for each in campaigns if each]
         except DataError:
-            return  # `explain` reports that no profile is ok
+            return  # `explain` reports that no profiled run is ok
         if not self.after:
             (table,) = tables
             factors = {k: v for k, v in table.attrs["factors"].items() if k != SIDE}

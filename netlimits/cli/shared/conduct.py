@@ -1,4 +1,4 @@
-"""Carrying out a campaign for `run`, `resume` and `extend`: options, progress and results."""
+"""Carry out a campaign for `run`, `resume` and `extend`: options, progress and results."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Conduct:
             )
 
     def claim(self, campaign: Logbook | None) -> None:
-        """Claim the place of `--share` for the campaign's runs; None stands for a new campaign."""
+        """Claim the place of `--share` for the runs of `campaign` (None: of a new campaign)."""
         if self.share:
             self.share.claim(campaign)
 
@@ -188,7 +188,7 @@ class Conduct:
 conduct_options = options_of(
     "conduct", Conduct, GUARD, PATIENCE, AT_ONCE, SCHEDULER, SHARE, JSON, VERBOSE, QUIET
 )
-"""Decorator: the command gets the options of `Conduct` as one argument, `conduct`."""
+"""Decorator that passes the options of `Conduct` to the command as one argument, `conduct`."""
 
 
 def _results(campaign: Logbook) -> tuple[Path, ...]:
@@ -261,7 +261,7 @@ def _report(
 
 @contextmanager
 def sharing(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> Iterator[None]:
-    """Copy the campaign's runs to `copy` at the end, also after an error in the body."""
+    """Copy the campaign's runs to `copy` at the end, also after an error in the `with` block."""
     try:
         yield
     except BaseException:

@@ -1,4 +1,4 @@
-"""Continuation of a campaign on its hosts, for `resume` and `extend`."""
+"""Continue a campaign on its hosts, for `resume` and `extend`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def go_on(
 def _logged_in(
     campaign: Logbook, command: str, machines: Mapping[str, Machine], patience: Patience
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
-    """Yield the hosts, and unreachable host -> reason (allowed if `resume` runs a mesh)."""
+    """Yield the hosts, and unreachable host -> reason; only `resume` of a mesh accepts these."""
     if command == "resume" and campaign.experiment.mesh:
         with some_logged_in(machines, patience, campaign.experiment.mesh) as outcome:
             yield outcome

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _WIDTH = 96
 _WHOLE = 100.0
-"""Round trip (µs) or rate from which no decimals are printed."""
+"""Minimum round trip (µs) or rate that is printed without decimals."""
 
 
 def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return both hosts' names, and in words: driver, rate, MTU, RTT, CPUs, the sender's kernel."""
+    """Return both hosts' names and a description: driver, rate, MTU, RTT, CPUs, kernel."""
     machines = campaign.archive.machines
     read = {role: campaign.archive.facts(role) for role in machines}
 
@@ -63,7 +63,7 @@ def _bits(rate: float) -> str:
 
 
 def commands(machines: Mapping[str, Machine], rung: Help) -> Iterator[str]:
-    """Yield the commands that apply a rung's settings, each with its host's name before it."""
+    """Yield the commands that apply a rung's settings, each after the name of its host."""
     for role, name, options in rung.settings:
         machine = machines[role]
         where, interface = machine.ssh or role, machine.interface or ""

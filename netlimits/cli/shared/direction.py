@@ -22,7 +22,7 @@ OBSERVED_BLOCKS = 6
 """Maximum number of blocks of a diagnosis without changes."""
 NO_DOSE = "all doses: counters rule the resources out, or no setting changes them here"
 Text = Callable[[Sequence[str], int, Sequence[Mapping[str, Any]]], str]
-"""Function of workloads, blocks and kept settings -> text of the experiment that observes them."""
+"""Function: workloads, number of blocks and kept settings -> text of an experiment with these."""
 
 
 def answer(

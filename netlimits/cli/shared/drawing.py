@@ -132,7 +132,7 @@ def _with_metric(frame: pd.DataFrame, metric: str, say: Callable[[str], None]) -
 def _split(
     results: Results, kind: ChartKind, entry: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Return the options with the other differing factors added to the series or to `apart`."""
+    """Return the options with all other varying factors added to the series or to `apart`."""
     from netlimits.analysis import attempts, pooling
 
     options = {name: value for name, value in entry.items() if name != "chart"}
@@ -178,7 +178,7 @@ def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mappi
 def _data(
     results: Results, kind: ChartKind, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the name's suffix and the data of each figure; pop the options that select data."""
+    """Yield a name suffix and the data for each figure; remove the options that select data."""
     from netlimits.analysis import attempts, frames, wording
 
     if kind.source == "runs":

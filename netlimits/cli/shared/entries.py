@@ -1,7 +1,7 @@
 """Choose the entries of `report:`: those of the experiment, changed by options, or defaults.
 
-An option replaces that part of the entry and removes what contradicts it. Every other factor that
-differs becomes a column or series, with a note, so that nothing is pooled without `--pool`.
+An option replaces its part of the entry, and removes options that contradict it. Every other factor
+with several values becomes a column or series, with a note. So nothing is pooled without `--pool`.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _without_pooled(entry: Entry) -> Entry:
 
 
 def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry]:
-    """Return the entries with each option added to the charts that take it.
+    """Return the entries with each option added to the charts that accept it.
 
     Raises:
         DataError: No chart takes one of the options.
@@ -141,7 +141,7 @@ def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry
 
 
 def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> tuple[Entry, str]:
-    """Return the entry with the other differing factors added to `part`, and a note on them."""
+    """Return the entry with all other varying factors added to `part`, and a note on these."""
     from netlimits.analysis import attempts, frames, pooling
 
     runs = attempts.with_outcome(frame)

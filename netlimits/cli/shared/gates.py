@@ -45,7 +45,7 @@ THRESHOLD = "3%"
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A row of a comparison under a condition; `fault` says how it breaks the condition, or ""."""
+    """A comparison's row with its condition; `fault` is how the row breaks the condition, or ""."""
 
     of: str
     where: str
@@ -68,7 +68,7 @@ class Condition:
 
         factors = table.attrs["factors"]
         for name, value in self.where.items():
-            # the comparison renames a factor that is called like one of its columns
+            # the comparison renames a factor with the name of a column
             factor = f"{name}_" if name not in factors and f"{name}_" in factors else name
             if factor not in factors:
                 names = ", ".join(factors) or "none"

@@ -104,7 +104,7 @@ def some_logged_in(
 
 @contextmanager
 def with_hosts_file_named(hosts_file: Path | None) -> Iterator[None]:
-    """Replace FILE in a HostError's `--hosts FILE` with the file's name, for copying."""
+    """Replace FILE in a HostError's `--hosts FILE` with the name of the hosts file."""
     try:
         yield
     except HostError as error:

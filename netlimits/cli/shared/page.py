@@ -105,12 +105,12 @@ def _flames(campaign: Campaign, missing: list[str]) -> Iterator[Exhibit]:
 
     with _noting(missing, "Flame graphs are missing"):
         for each in profiles(campaign):
-            # Markup: flame_graph escapes every name
+            # safe as markup: flame_graph escapes every name
             yield Exhibit(each.title, Markup(), Markup(flame_graph(each.profile)))  # noqa: S704
 
 
 def _compared(results: Results, missing: list[str]) -> list[Answer]:
-    """Return how a duet's second side differs from the first; empty for other campaigns."""
+    """Return how a duet's second side differs from the first; [] for other campaigns."""
     from netlimits.analysis.comparisons.verdicts import THRESHOLD
     from netlimits.report import compared
 

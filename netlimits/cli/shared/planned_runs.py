@@ -133,7 +133,7 @@ def print_commands(
 
 
 def _checked(lines: Iterable[_Line]) -> Iterator[_Line]:
-    """Yield the lines to review, without scripts of a setting that has a line already."""
+    """Yield the lines to review; of a setting with several lines, omit scripts after the first."""
     by_script: set[tuple[str, str]] = set()
     for line in lines:
         place = (line.role, line.sets)

@@ -196,7 +196,7 @@ Shown = TypeVar("Shown")
 def with_needed_columns(
     results: Results, show: Callable[[Results], tuple[Shown, list[DataError]]]
 ) -> tuple[Shown, list[DataError]]:
-    """Return `show` of the results; if it fails for lack of columns, read all and call it again."""
+    """Return the result of `show`. If columns are missing, read all and call `show` again."""
     try:
         shown, failed = show(results)
     except DataError:

@@ -18,7 +18,7 @@ Binding = Callable[[Sequence[str]], Mapping[str, Machine]]
 
 
 LARGE = 10_000
-"""A plan of more configurations is only counted and streamed, without findings."""
+"""Plans of more configurations than this are only counted and streamed, without findings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ against_options = options_of(
         help="Names of the two sides; default: before,after.",
     ),
 )
-"""Decorator: the command gets the options of a second side as one argument, `against`."""
+"""Decorator that passes the options of a second side to the command as one argument, `against`."""
 
 
 def experiment_of(
@@ -85,7 +85,7 @@ def experiment_of(
         return both, bind(both.roles) if bind else {}
     if bind is None:
         raise InputError("--against-hosts is for the second side; use --hosts for both")
-    duet.duet(before, after, called)  # raises before hosts are looked up
+    duet.duet(before, after, called)  # raises errors before hosts are looked up
     machines = bind(before.roles)
     roles, others = _other_machines(before, machines, against.hosts, called[1])
     return duet.duet(before, after, called, roles), {**machines, **others}

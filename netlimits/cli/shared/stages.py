@@ -47,15 +47,17 @@ CLOSING = 8.0
 STAGE = 6.0
 """Seconds of a stage in addition to its runs: logins, a survey, claims, restoring."""
 MOST_DOSES, FEWEST_BLOCKS, ENOUGH_BLOCKS, FIRST_BLOCKS = 6, 2, 4, 6
-"""Maximum number of doses of a workload, and three numbers of blocks. FEWEST_BLOCKS is the minimum.
-Fewer doses are run if ENOUGH_BLOCKS do not fit. After FIRST_BLOCKS, only undecided doses get
-more blocks."""
+"""Maximum number of doses of a workload, and three numbers of blocks.
+
+Each dose gets at least FEWEST_BLOCKS. If ENOUGH_BLOCKS do not fit the budget, fewer doses are run.
+After FIRST_BLOCKS, only undecided doses get more blocks.
+"""
 SAFE = 0.75
 """Share of the time left for which the first blocks are planned, since doses make runs longer."""
 LATE = 1.5
 """No dose is run if even the fewest blocks need more than this multiple of the planned time."""
 _LINE = re.compile(r"^\S+:\d+: ")
-"""FILE:LINE of a finding in a generated experiment, which means nothing to the user."""
+"""FILE:LINE of a finding; in a generated experiment it means nothing to the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +213,7 @@ class Stages:
 
 
 def seconds_of_a_run(records: Iterable[Record]) -> float:
-    """Return the mean over configurations of their shortest run, since first runs start servers."""
+    """Return the mean of each configuration's shortest run, since first runs also start servers."""
     shortest: dict[str, float] = {}
     for record in records:
         known = shortest.get(record.run.config, record.duration_s)

@@ -45,7 +45,7 @@ class TableOptions:
         return {column.strip(): _metric(text.strip()) for column, _, text in pairs}
 
     def metrics_to_show(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return `names` and each `--metric NAME`, or without any, the metrics of COLUMN=METRIC."""
+        """Return `names` and each `--metric NAME`; if there are none, all of COLUMN=METRIC."""
         named = separated(None, None, tuple(text for text in self.metric if "=" not in text))
         mapped = (m if isinstance(m, str) else m.name for m in self.metrics.values())
         return (*names, *named) or tuple(mapped)
@@ -143,4 +143,4 @@ table_options: Callable[..., Any] = options_of(
         help=f"How to read a CSV file, as in pandas.read_csv: {', '.join(READER)}. Repeatable.",
     ),
 )
-"""Decorator: the command gets the options as one `reading`."""
+"""Decorator that passes the options to the command as one argument, `reading`."""

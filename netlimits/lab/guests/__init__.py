@@ -24,7 +24,7 @@ _MEMORY = (128, 65536)
 _DEFAULT_MEMORY = {"virtio": 240, "e1000e": 200}
 """Default memory of a machine in MiB, so that its QEMU process takes some 400 MB.
 
-With e1000e, QEMU also holds that machine's larger kernel, uncompressed.
+With e1000e, the kernel is larger, and QEMU also holds it uncompressed.
 """
 _MTU = (576, network.MTU_LIMIT)
 _DEADLINE = 300.0

@@ -1,6 +1,6 @@
-"""The contents of a machine's root file system: this machine's programs, accounts, configuration.
+"""The contents of a guest's root file system: programs, accounts and configuration.
 
-Programs have the same paths as on this machine, to match the rules in `sudoers`.
+Programs are copied from this machine. They keep their paths, to match the rules in `sudoers`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from netlimits.lab.layout import ENGINEER, SSHD_CONFIG
 from netlimits.lab.programs import PATH, need, output
 
 _PACKAGES = "bash coreutils dash diffutils findutils grep hostname kmod procps sed util-linux"
-"""Packages of which all programs are copied."""
+"""Packages whose programs are all copied."""
 
 _NEEDED = """
     awk busybox ethtool getconf ip mount netperf netserver perl ss sshd sudo sysctl taskset tc
     timeout umount
 """
-"""Required programs. Some belong to _PACKAGES; they are named for a dpkg that lists no files."""
+"""Required programs. Some are in _PACKAGES too, in case dpkg lists no files of a package."""
 
 _WHERE_INSTALLED = """
     bridge gawk iperf3 iptables iptables-legacy irtt less lspci lsof mawk nft nstat nttcp numactl
@@ -139,7 +139,7 @@ def programs_and_files() -> set[Path]:
 
 
 def files() -> dict[Path, Path]:
-    """Return path in the root file system -> file of this machine, with libraries."""
+    """Return the files to copy, with libraries: path in the root file system -> path here."""
     paths = programs_and_files()
     with_libraries = [str(path.resolve()) for path in sorted(paths)]
     libraries = output("ldd", *with_libraries, may_fail=True, deadline=60)
@@ -148,7 +148,7 @@ def files() -> dict[Path, Path]:
 
 
 def texts() -> dict[str, tuple[str, int]]:
-    """Return path in the root file system -> text and mode of a generated file."""
+    """Return the generated files: path in the root file system -> text and mode."""
     sshd = Path(shutil.which("sshd", path=PATH) or "")
     daemon = _SSHD + SSHD_CONFIG
     if b"persourcepenalties" in sshd.read_bytes().lower():
@@ -176,14 +176,14 @@ def texts() -> dict[str, tuple[str, int]]:
 
 
 def links() -> dict[str, str]:
-    """Return path in the root file system -> target of a symbolic link."""
+    """Return the symbolic links: path in the root file system -> target."""
     folders = {name: f"usr/{name}" for name in ("bin", "sbin", "lib", "lib64")}
     mounts = {"etc/mtab": "/proc/self/mounts", "var/run": "/run", "var/lock": "/run/lock"}
     return {**folders, **mounts, **{f"usr/sbin/{name}": "/bin/busybox" for name in _BUSYBOX}}
 
 
 def folders() -> dict[str, int]:
-    """Return path in the root file system -> mode of an empty folder."""
+    """Return the empty folders: path in the root file system -> mode."""
     plain = ("proc", "sys", "dev", "run", "mnt", "home", "var/lib", "var/log", "usr/lib64")
     return {
         **dict.fromkeys(plain, 0o755),
@@ -194,7 +194,7 @@ def folders() -> dict[str, int]:
 
 
 def _merged(path: Path) -> Path:
-    """Return the relative path below a root whose /bin, /sbin and /lib are links into /usr."""
+    """Return a path relative to a root in which /bin, /sbin and /lib are links into /usr."""
     inside = path.relative_to("/")
     merged = inside.parts[0] in ("bin", "sbin", "lib", "lib64")
     return Path("usr") / inside if merged else inside

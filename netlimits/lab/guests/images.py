@@ -30,10 +30,10 @@ BOOTED = "netlimits: booted"
 """The first line that the initial file system prints on the console."""
 
 PROBE = "netlimits.probe"
-"""Word of the kernel's command line with which a machine only prints BOOTED and powers off."""
+"""Word on the kernel's command line that makes a machine print BOOTED and power off."""
 
 _UNUSED = 30 * 86400.0
-"""Seconds after which an unused image is deleted; if the clock was wrong, it is only rebuilt."""
+"""Seconds after which an unused image is deleted. A wrong clock only causes a rebuild."""
 
 _BOOT_MODULES = ("virtio_pci", "virtio_blk", "squashfs", "overlay", "virtio_net")
 
@@ -85,7 +85,7 @@ def _locked() -> Iterator[None]:
     descriptor = os.open(IMAGES, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.set_inheritable(descriptor, True)  # a program that outlives us keeps the lock
+        os.set_inheritable(descriptor, True)  # a program that outlives this process keeps the lock
         yield
     finally:
         os.close(descriptor)

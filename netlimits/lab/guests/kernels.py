@@ -83,7 +83,7 @@ class Kernel:
         return self.folder / "lib/modules" / self.version
 
     def needed(self, *modules: str) -> tuple[Path, ...]:
-        """Return the files to load for modules, dependencies first; built-in ones have no file."""
+        """Return the module files to load, dependencies first; built-in modules have no file."""
         files: list[Path] = []
         for module in modules:
             for line in output(
@@ -137,7 +137,7 @@ def _fetch(nic: str, work: Path, say: Callable[[str], None]) -> None:
 
 
 def _packages(nic: str, own: tuple[str, ...]) -> list[str]:
-    """Return the packages with a kernel and its modules that a metapackage depends on."""
+    """Return the packages of a kernel and its modules, which a metapackage depends on."""
     for name in PACKAGES[nic]:
         if not output("apt-cache", *own, "show", name, may_fail=True).strip():
             continue

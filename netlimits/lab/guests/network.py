@@ -1,7 +1,7 @@
 """Build the network of a lab's machines, in the namespace of the lab's switch.
 
-A veth pair connects the management bridge there to this machine, which does not forward packets
-from it.
+A veth pair connects the management bridge in that namespace to this machine. This machine does not
+forward packets from the bridge.
 """
 
 from __future__ import annotations

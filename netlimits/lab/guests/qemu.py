@@ -34,11 +34,11 @@ _KERNEL = (
 _WITHOUT_LOCK = "import os, sys; os.closerange(3, 4096); os.execv(sys.argv[1], sys.argv[1:])"
 """Close the lab's lock, then execute QEMU.
 
-The lock is inherited until the process is in the namespace, where a removal finds it.
+The process keeps the inherited lock until it is in the namespace. There a removal finds it.
 """
 
 _TRANSLATED_KERNEL = " norandmaps"
-"""With TCG, programs whose addresses never change are translated only once.
+"""With TCG, disable address randomization, so that programs are translated only once.
 
 A run of a campaign then takes a third of the CPU time.
 """
@@ -46,25 +46,26 @@ A run of a campaign then takes a third of the CPU time.
 _TRUSTED_TSC = " tsc=reliable"
 """With TCG, a guest's TSC is this machine's TSC.
 
-A guest with several CPUs would distrust it and read the HPET through QEMU's device lock: commands
-then took 1.5 times the CPU. The option is set only if this machine's kernel uses the TSC too
-(CLOCKSOURCE), since QEMU makes a clock that runs ahead from unsynchronized TSCs.
+Without this option, a guest with several CPUs does not trust the TSC. It reads the HPET instead,
+through QEMU's device lock, and commands take 1.5 times the CPU time. The option is set only if this
+machine's kernel uses the TSC too (CLOCKSOURCE). With unsynchronized TSCs, the guest's clock would
+run ahead.
 """
 
 CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 _ORDERED = 2
-"""Minimum of QEMU's `maxcpus`, for which QEMU before 8.1 keeps memory barriers under TCG.
+"""Minimum value of QEMU's `maxcpus`, so that QEMU before 8.1 keeps memory barriers under TCG.
 
-For a single CPU it omits them, although its devices run in parallel: a virtio NIC then sometimes
-loses a notification and sends no more packets.
+With a single CPU, QEMU omits the barriers, although its devices run in parallel. A virtio NIC then
+sometimes loses a notification and sends no more packets.
 """
 
 _TRANSLATED_CPU = "max,-erms,-fsrm,-avx,-avx2,-la57,-smap"
-"""All CPU features of TCG but those that it emulates slowly.
+"""All CPU features of TCG, except those that it emulates slowly.
 
-These are copies by `rep movsb`, wide vectors, five-level page tables and SMAP. Without them a
-machine takes a third less CPU time.
+The slow features are copies by `rep movsb`, wide vectors, five-level page tables and SMAP. Without
+them a machine takes a third less CPU time.
 """
 
 _START = 60.0
@@ -74,7 +75,7 @@ ACCELERATORS = ("auto", "kvm", "tcg")
 _KVM = Path("/dev/kvm")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PROBING = 15.0
-"""Seconds for a machine without devices to boot with KVM, which takes about one second."""
+"""Maximum seconds for a machine without devices to boot with KVM; usually it takes one second."""
 
 
 def accelerated(accelerator: str) -> tuple[str, ...]:
@@ -167,7 +168,7 @@ def _monitor(path: Path, name: str, arguments: dict[str, Any]) -> Any:
 
 
 def _nic(name: str, tap: str, address: str, guest: Guest | None = None) -> tuple[str, ...]:
-    """Return QEMU's options for a NIC on a tap: of the data link with `guest`, else management."""
+    """Return QEMU's options for a NIC on a tap: the data NIC if `guest` is given, else `mgmt0`."""
     backend = f"tap,id={name},ifname={tap},script=no,downscript=no,vhost=off"
     device = f"netdev={name},mac={address},romfile="
     if guest is None:

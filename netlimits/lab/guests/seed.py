@@ -1,8 +1,8 @@
-"""Initial file systems of machines: cpio archives, and each machine's own name, addresses and keys.
+"""Initial file systems of machines: cpio archives with each machine's name, addresses and keys.
 
 Documentation/driver-api/early-userspace/buffer-format.rst of the kernel specifies the format. A
-file may contain several archives, so a machine's own files follow the common ones. At boot they are
-copied from /host to /etc. A reboot does the same, so a machine keeps them.
+file may contain several archives. So an archive with a machine's own files follows the common
+archive. At every boot, the machine's own files are copied from /host to /etc.
 """
 
 from __future__ import annotations

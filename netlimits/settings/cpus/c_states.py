@@ -1,8 +1,8 @@
 """Limit how deeply idle CPUs sleep, by a wake-up latency written to /dev/cpu_dma_latency.
 
-The limit holds while a process has the file open. We start a `tee` that waits for a `sleep`, so it
-ends after `hours` if everything else fails. A file next to the notes records the process, as for
-`load`.
+The limit holds while a process has the file open. A background `tee` holds the file open until a
+`sleep` ends. So the limit ends after `hours` even if nothing restores it. A file next to the notes
+records the process, as for `load`.
 """
 
 from __future__ import annotations

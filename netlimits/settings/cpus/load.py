@@ -1,9 +1,9 @@
 """Background load of the host's CPUs: stress-ng, with a number of workers for each CPU.
 
-The load outlives the command that starts it, and ends after `hours` if everything else fails. A
-file next to the notes, named after the network namespace, records its process. A process counts as
-ours only if it has the recorded id and start time, and a command line of stress-ng. Only the
-process group of this process is ever killed.
+The load outlives the command that starts it. It ends after `hours` even if nothing restores the
+host. A file next to the notes, named after the network namespace, records its process. A process
+counts as ours only if it has the recorded id and start time, and a command line of stress-ng. Only
+the process group of this process is ever killed.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Load(Setting):
         return _unlike(state, {"workers_per_cpu": wanted["workers_per_cpu"], **kind}, "not")
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """End our load, or start one like the original."""
+        """Return the command that ends our load, or starts one like the original."""
         if state and not self.differences(original, state) and "over" not in state:
             return ()
         if not original["workers_per_cpu"]:
@@ -191,7 +191,10 @@ class Load(Setting):
 
 
 def _unlike(state: State, like: Mapping[str, Any], word: str) -> tuple[str, ...]:
-    """Return how the load differs from `like`, in share and method only if `like` has workers."""
+    """Return how the load differs from `like`; `word` precedes the values of `like`.
+
+    Share and method are compared only if `like` has workers.
+    """
     each = like["workers_per_cpu"]
     if state["running"] != each * state["cpus"] or state["workers_per_cpu"] != each:
         return (f"{state['running']} workers run, {word} {each * state['cpus']}",)

@@ -51,7 +51,7 @@ case " $(ip -6 -o addr show dev "$interface" to "${1%/*}") " in
 *" $1 scope global "*) ;;
 *) $root ip -6 addr replace "$@" dev "$interface" ;;
 esac"""
-"""Restore an address only if it is missing: writing an existing global one removes routes."""
+"""Restore an address if it is missing; writing an existing global address would remove routes."""
 
 
 class _Address(TypedDict):
@@ -72,7 +72,7 @@ _CONF = re.compile(
 )
 _READ_ONLY = {"conf/mc_forwarding"}
 _KERNELS_GROUPS = re.compile(r"ff0[1258]0{27}[12]|ff020{19}1ff[0-9a-f]{6}|ff020{26}(16|6a)")
-"""Groups that the kernel joins: all nodes, all routers, solicited nodes, MLD's."""
+"""Multicast groups that the kernel joins: all nodes, all routers, solicited nodes, MLD."""
 _PROXY = re.compile(r"(?P<address>[0-9a-fA-F:.]+)(?P<router> router)? proxy")
 _MOVES = re.compile(r"(?:^|\s)mtu [0-9]")
 
@@ -177,7 +177,7 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
             script = ("sh", "-c", _MISSING, "restore an address of", interface, *words)
             yield replace if now else Command(script, by_hand=(replace,))
     missing = [r for r, metrics in original["routes"].items() if have["routes"].get(r) != metrics]
-    # a gateway needs its link's route first; a restored address has created its network's route
+    # a gateway needs its link's route first; restoring an address creates its network's route
     missing.sort(key=lambda r: " via " in r)
     yield from _routes.undo_unseen(interface, original, missing, now)
     for neighbour in original["neighbours"]:
@@ -278,7 +278,7 @@ def _place_matters(route: str) -> bool:
 
 
 def _fades(route: str, metrics: Mapping[str, str]) -> bool:
-    """Return True if a route expires by itself, or comes from a router."""
+    """Return True if a route expires by itself, or was announced by a router."""
     return bool({"expires", "ra", "redirect"} & {*route.split(), *metrics.get("?", "").split()})
 
 

@@ -1,8 +1,8 @@
 """Find the interfaces stacked on an interface, in this and in other network namespaces.
 
-Other namespaces are searched before an MTU is lowered; the search needs root. Without root, a login
-sees only two signs: another network namespace exists, or an unknown interface that is up has joined
-the all-hosts multicast group on an interface of this namespace.
+Other namespaces are searched before an MTU is lowered; the search needs root. A login without root
+sees only two signs. One sign is that another network namespace exists. The other is an unknown
+interface in the all-hosts multicast group of an interface of this namespace.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class StackedLink(msgspec.Struct):
 
 
 _UPON = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "hsr", "macsec")
-"""Kinds stacked on another interface. They join multicast groups there too: they count twice."""
+"""Kinds of interfaces that are stacked on another one, and also join multicast groups on it."""
 FOLLOW = ("ipvlan", "ipvtap")
 """Kinds whose MTU the kernel always keeps equal to the MTU of the interface below them."""
 

@@ -160,8 +160,8 @@ class Qdisc(Setting):
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Compare everything; inner qdiscs as a set, since channels decide their number.
 
-        Parameters that a default qdisc takes from the present MTU are no difference: the kernel
-        always creates it with these.
+        Parameters that a default qdisc takes from the present MTU are not compared: the kernel
+        always creates the qdisc with them.
         """
         wrong = [
             f"{part} is {state[part]}, was {original[part]}"

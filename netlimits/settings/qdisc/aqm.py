@@ -1,4 +1,4 @@
-"""fq_codel and cake: queues that keep themselves short (tc-fq_codel(8), tc-cake(8))."""
+"""fq_codel and cake: qdiscs that keep their queues short (tc-fq_codel(8), tc-cake(8))."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _fq_codel(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _codel_times(options: Options, nanoseconds: bool) -> dict[str, int]:
-    """Return the times in µs to give to tc so that it shows the original's times again.
+    """Return the times in µs to give to tc, so that tc shows the original times again.
 
     The kernel rounds them down to ticks of 1.024 µs, and tc rounds those down to whole µs.
     """

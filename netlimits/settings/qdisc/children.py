@@ -18,7 +18,7 @@ from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN
 from netlimits.units import tc
 
 ROOT = 0x6E6C
-"""The handle of our root qdisc, "nl" in ASCII. Only the undo log decides that a qdisc is ours."""
+"""The handle of our root qdisc, "nl" in ASCII. The undo log alone decides if a qdisc is ours."""
 
 OURS = f"{ROOT:x}:"
 
@@ -91,7 +91,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class HtbClass:
-    """A class of htb: its number and its parent's, its parameters, and the packets it takes."""
+    """A class of htb: its number, its parent's number, its parameters, and what packets it gets."""
 
     number: str
     parent: str

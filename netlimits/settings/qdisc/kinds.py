@@ -94,7 +94,7 @@ class Kind:
 
 
 SHOWN: Mapping[str, Shown] = {"netem": NETEM, "fq_codel": FQ_CODEL, "cake": CAKE}
-"""Kinds with a table of parameters. Qdiscs with them get a handle: tc may not show all values."""
+"""Kinds with a table of parameters. Their qdiscs get a handle, since tc may not show all values."""
 
 KINDS: Mapping[str, Kind | Shown] = {
     "tbf": Kind(
@@ -106,7 +106,7 @@ KINDS: Mapping[str, Kind | Shown] = {
             "maxrate": "rate",
             "limit": "count",
             "flow_limit": "count",
-            "initial_quantum": "count",  # bytes, without a unit; left out: ten times the MTU
+            "initial_quantum": "count",  # bytes, without a unit; default: ten times the MTU
         },
         left_out={"maxrate": None, "limit": 10000, "flow_limit": 100},
     ),

@@ -47,9 +47,9 @@ class Shown:
         known: The options of tc's JSON that can be restored.
         settle: Completes the given options. Raises ValueError for options that tc refuses.
         lost: Returns why tc does not show all of an original, or "".
-        exactly: Returns the values that differ from those shown because of rounding: given to tc,
-            they show the original again. Its second argument is True if tc accepts ns. Raises
-            ValueError if there are no such values.
+        exactly: Returns the values that tc must be given in place of the shown ones, so that it
+            shows the original again after rounding. Its second argument is True if tc accepts ns.
+            Raises ValueError if there are no such values.
     """
 
     units: Mapping[str, Parameter]

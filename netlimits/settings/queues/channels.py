@@ -1,7 +1,7 @@
 """Numbers of the NIC's queues, through `ethtool -l` and `-L`.
 
 A change creates the queues anew. This loses RPS and XPS in /sys, the CPUs of interrupts in
-/proc/irq, and maybe the RSS table, so all of them are read and restored.
+/proc/irq, and maybe the RSS table. So all of them are read and restored.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _QUEUE = re.compile(r"^[^@]*[-._][A-Za-z_]*([0-9]+)(?:@|$)")
 
 
 def _queues(state: State) -> Mapping[str, int]:
-    """Return interrupt -> queue, the number in its name; number them if no name has one."""
+    """Return interrupt -> queue: the number in its name, or its position if names have none."""
     pairs = dict(pair.split("=", 1) for pair in state.get(QUEUES, "").split())
     numbered = {part: match for part, name in pairs.items() if (match := _QUEUE.match(name))}
     if numbered:

@@ -123,7 +123,7 @@ class Ntuple(Setting):
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return the commands that remove all rules: a script, since guards know no numbers."""
+        """Return a script that removes all rules, since a guard does not know their numbers."""
         if state and not self.differences(original, state):
             return ()
         by_hand = tuple(
