@@ -48,7 +48,7 @@ class SmallSends:
         if busy is None:
             busy = run.sent("cpu_peak_pct")
         elif waited:
-            busy = min(100.0, busy + waited)  # its use of a CPU that it does not share
+            busy = min(100.0, busy + waited)  # if it shared its CPU with no other thread
         if size is None or mss is None or busy is None:
             return None
         cpu = cpus.sign(run, "sender", run.sender)
