@@ -48,7 +48,8 @@ def metrics(frame: pd.DataFrame) -> list[str]:
 def layout(frame: pd.DataFrame) -> tuple[str | None, list[str]]:
     """Return the row factor, and the other factors that distinguish the runs, as columns.
 
-    Rows are the numeric factor with the most values, or else the factor with the most.
+    Rows are the numeric factor with the most values. Without numeric factors they are the factor
+    with the most values.
     """
     varied = pooling.differing_factors(attempts.with_outcome(frame), [])
     if not varied:

@@ -99,7 +99,7 @@ def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with the columns PROCESS_CPU filled from the columns of each tool."""
     for name in PROCESS_CPU:
         for own_name in tools_own_of(frame.columns, name):
-            own = pd.to_numeric(frame[own_name], errors="coerce")  # text is no figure
+            own = pd.to_numeric(frame[own_name], errors="coerce")  # text becomes NaN
             kept = frame[name].fillna(own) if name in frame.columns else own
             frame = frame.assign(**{name: kept})
     return frame

@@ -1,6 +1,6 @@
 """The reports' summary table: figures of each configuration, and improvements between values.
 
-The unit is one number a run. A mean's interval is Student's t over the runs of its cell; from six
+Each run counts as one number. A mean's interval is Student's t over the runs of its cell; from six
 runs on there is also the median with its order-statistic interval. A cell with a row that is the
 mean of several runs has no interval, since their variance is lost.
 """

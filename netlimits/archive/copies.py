@@ -1,7 +1,7 @@
 """Copy a campaign's runs to Parquet files in a folder that other machines read.
 
     PLACE/runs-000001.parquet    some thousand attempts
-    PLACE/runs-000002.parquet    the next ones
+    PLACE/runs-000002.parquet    the next attempts
     PLACE/shard-NAME.parquet     attempts of a shard, from its worker (campaign.mesh.cluster)
     PLACE/.netlimits             the identity of the campaign
 
@@ -194,7 +194,7 @@ class RunsCopy:
             raise InputError(f"{self.place}: is in a campaign's own folder; name another place")
 
     def _owner(self) -> str | None:
-        """Return the identity of the campaign whose runs are there, else None."""
+        """Return the identity of the campaign whose runs are at the place; None for no runs."""
         try:
             return str(self.files.cat_file(f"{self.path}/{_OWNER}").decode()) or None
         except FileNotFoundError:

@@ -240,7 +240,7 @@ def _keep(archive: store.Archive, file: _Read) -> None:
 
 
 def _sources(read: Sequence[_Read], given: Given) -> ImportedFiles:
-    """Return the entry of campaign.json; its factors are those of file names, then known ones."""
+    """Return the entry of campaign.json; its factors are those in file names, then the others."""
     named = dict.fromkeys(name for file in read for name in file.about.get("values", ()))
     stated = {name for file in read for run in file.runs for name in run.values}
     every = [*named, *(name for name in FACTORS if name in stated), *given.factors, *sorted(stated)]

@@ -124,7 +124,7 @@ def hodges_lehmann(differences: np.ndarray, confidence: float = 0.95) -> Interva
     rank = _signed_rank(n, (1 - confidence) / 2)
     ranks = [(pairs - 1) // 2, pairs // 2, rank - 1, pairs - rank]
     ordered = np.sort(differences)
-    if n > walsh.ALL:  # of so many averages the two middle ones are practically equal
+    if n > walsh.ALL:  # with so many averages the two middle ones are nearly equal
         ranks[0] = ranks[1]
     order_statistics = walsh.ranked(ordered, ranks)
     return Interval(
