@@ -1,8 +1,8 @@
 """Congestion controls of the plan: the kernel must have them, and the login may use them.
 
 Only root can make the kernel load a module. Other users may only choose from
-`tcp_allowed_congestion_control`. In every network namespace except the initial one, root may also
-only choose from them.
+`tcp_allowed_congestion_control`. In every network namespace except the initial one, this also
+applies to root.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Congestion(Check):
 
     def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         if not completed or completed[0].status != 0:
-            return  # the kernel lists none: runs will show if it has them
+            return  # unknown, because the list cannot be read
         algorithms = wants(site, role)
         available, allowed = (set(c.stdout.split()) for c in completed[:2])
         inside = completed[2].stdout.strip() == READ_ONLY

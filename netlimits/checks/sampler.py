@@ -1,7 +1,8 @@
 """Requirements of the sampler on a host: Perl with some modules, and some files of the kernel.
 
 Without Perl or one of the modules, `ss` takes only two samples of a run. CPU time then covers only
-the middle of the transfer, and includes the sampler's. Queues and windows are known at two moments.
+the middle of the transfer, and includes the time that sampling takes. Queues and windows are known
+at two moments only.
 """
 
 from __future__ import annotations

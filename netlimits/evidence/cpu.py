@@ -67,9 +67,10 @@ class CpuUse:
         peak_pct: CPU use of the busiest CPU, `peak_cpu`.
         busy_s: CPU seconds used on all CPUs during `seconds`, without the sampler.
         count: Number of CPUs.
-        irq_pct: Share of interrupts in the ticks, as the mean of all CPUs. `softirq_pct` and
-            `steal_pct` are means of the same form.
-        peak_softirq_pct: Largest share of softirq in the ticks of a CPU, `peak_softirq_cpu`.
+        irq_pct: Share of ticks that interrupts used, as the mean of all CPUs. `softirq_pct` and
+            `steal_pct` are defined in the same way.
+        peak_softirq_pct: Share of ticks that softirq used on the CPU with the largest share, which
+            is `peak_softirq_cpu`.
         ticks_pct: CPU use of the whole machine by netperf's formula.
         ticks_s: The same use in CPU seconds.
         own_pct: CPU use of the sampler, as a share of the whole machine.

@@ -119,8 +119,8 @@ IMPLIED = {
     ("NOT_SPECIFIED", "udpv6_recvmsg"): "UDP_CSUM",
     ("NOT_SPECIFIED", "__first_packet_length"): "UDP_CSUM",
 }
-"""(Reason, function) -> the actual reason. Older kernels report none in these functions, which drop
-packets for only one reason."""
+"""(Reason, function) -> the actual reason. Older kernels report no reason in these functions, which
+drop packets for only one reason."""
 
 PLACES = 3
 """Maximum number of drops that `dropped_where` lists."""

@@ -108,7 +108,7 @@ _SERVICES = r"""grep -lsx irqbalance /proc/[0-9]*/comm | grep -q . && echo "irqb
 
 
 def _rss(stdout: str) -> dict[str, Any]:
-    """Return the table entries per ring and the hash functions. The key is left out as a secret."""
+    """Return the table entries per ring and the hash functions, but not the key (a secret)."""
     entries: dict[str, int] = {}
     for row in re.findall(r"^\s*[0-9]+:((?:\s+[0-9]+)+)\s*$", stdout, re.MULTILINE):
         for ring in row.split():

@@ -188,7 +188,7 @@ def _under_load(site: Site, requirement: Setup) -> str:
         )
     if requirement.around.streams > 1 or len(site.experiment.ends["remote"]) > 1:
         return "it goes with one client and one server; leave `streams` out, and take one of each"
-    addresses = [m.address for m in site.machines.values() if m.address]  # none without hosts
+    addresses = [m.address for m in site.machines.values() if m.address]  # unknown without hosts
     if bulk.direction == "both" and len(set(addresses)) < len(addresses):
         return "the two directions over one network stack cannot be separated; use `send` or `recv`"
     return ""

@@ -51,7 +51,7 @@ _KINDS = {
     "nic_pcie_stalls": re.compile(r"^outbound_pci_(stalled_wr_events|buffer_overflow)$"),
 }
 _STALLED = "outbound_pci_stalled_wr"
-"""mlx5's name for the % of time in which PCIe delayed writes. It is a value, not a counter."""
+"""mlx5's name for the % of time in which PCIe delayed writes. It is not a counter."""
 
 _NUMBER = re.compile(r"(?<!prio)\d")
 _ALLOWANCE = "_allowance_exceeded"

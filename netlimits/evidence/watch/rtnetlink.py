@@ -225,7 +225,7 @@ def _address(data: bytes) -> str:
 
 
 def _within(peer: str, network: bytes, length: int) -> bool:
-    """Return True if a peer is in a network of `length` bits; with 0 bits it may be empty."""
+    """Return True if a peer is in a network. If `length` is 0, `network` may be empty."""
     address = ipaddress.ip_address(peer)
     if length > address.max_prefixlen:
         return False
