@@ -26,7 +26,7 @@ SWEEP = 5
 
 
 def metrics(frame: pd.DataFrame) -> list[str]:
-    """Return the metrics of a default table, or else the first three that the runs have.
+    """Return the metrics of a default table that the runs have, or else their first three metrics.
 
     Raises DataError if there is no metric, or no ok run.
     """

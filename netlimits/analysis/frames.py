@@ -27,7 +27,7 @@ from netlimits.metrics import (
 )
 
 AGGREGATED = "aggregated_runs"
-"""Column with the number of runs of which a row is the mean (the Turin scripts' files)."""
+"""Column with the number of runs, if a row is a mean of runs (as in the Turin scripts' files)."""
 
 LIMITED_BY = "limited_by"
 """Column with the limit of a run's configuration, if it was joined to the runs."""
@@ -268,7 +268,7 @@ RESERVED = frozenset(
         *("pooled_cv_pct", "packet_ns", "kib_ns", "x", "y", "index"),
     )
 )
-"""Column names of analyses. A factor of such a name gets a trailing `_`."""
+"""Column names of analyses. A factor with one of these names gets a trailing `_`."""
 
 
 def resolve(

@@ -246,7 +246,7 @@ def of_part(journal: Journal, part: Part, which: int = ATTEMPTS) -> Chunk:
 
 
 def of_section(section: JournalSection, which: int = ATTEMPTS) -> Chunk:
-    """Return the rows of a section, including those of attempts that have not ended."""
+    """Return the rows of a section, including attempts that have not ended."""
     section.close(include_running=True)
     table, kinds = section.table(which)
     section.forget()

@@ -56,7 +56,7 @@ _FILE = "the file that it is in"
 _ONCE = f"""select * exclude ("{_FILE}") from runs semi join
 (select run, attempt, arg_min("{_FILE}", (status = 'interrupted', "{_FILE}")) as "{_FILE}"
 from runs group by run, attempt) using (run, attempt, "{_FILE}")"""  # noqa: S608  a constant
-"""For an attempt in several files, use the first file in which it has ended, else the first file.
+"""If an attempt is in several files, use the first file in which it has ended, or the first of all.
 Files of the copy come before those of shards."""
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ANY_HOST_KEY = ("sftp", "ssh")

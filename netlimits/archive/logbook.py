@@ -244,7 +244,7 @@ class Logbook:
         }
 
     def planned_runs(self) -> int:
-        """Return the number of planned runs, without skipped ones."""
+        """Return the number of planned runs, without skipped runs."""
         if self.experiment.searched:
             known = self.search_trials()
             trials = (r for each in known for r in each.records.values())

@@ -88,7 +88,7 @@ def _journal(folder: Folder, lines: int) -> dict[str, Any]:
 
 
 def forget(identity: str) -> None:
-    """Remove a campaign's entry, whose folder is removed too. Raises OSError."""
+    """Remove the entry of a campaign whose folder is being removed too. Raises OSError."""
     (place() / f"{identity}.json").unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""Congestion controls of the plan: the kernel must have them, and the login may use them.
+"""Congestion controls of the plan: the kernel must have them, and let the login use them.
 
 Only root can make the kernel load a module. Other users may only choose from
 `tcp_allowed_congestion_control`. In every network namespace except the initial one, this also

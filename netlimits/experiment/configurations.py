@@ -60,7 +60,7 @@ class _Axis:
 
 
 class Configurations:
-    """The configurations of an experiment; `errors` are those of `exclude` and `include`."""
+    """The configurations of an experiment; `errors` has the errors of `exclude` and `include`."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment

@@ -91,7 +91,7 @@ def other_roles(
 
 
 class Interleaved:
-    """The configurations of both sides of a duet, those of the first side first."""
+    """The configurations of both sides of a duet; the first side comes first."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment

@@ -57,7 +57,7 @@ def _same_places(places: range | array[int], _: int) -> range | array[int]:
 
 
 class Plan:
-    """The plan of one experiment; `len()` is its number of runs, including skipped ones."""
+    """The plan of one experiment; `len()` is its number of runs, including skipped runs."""
 
     def __init__(self, experiment: Experiment, skipped: Mapping[str, str] | None = None) -> None:
         self.experiment = experiment

@@ -106,7 +106,7 @@ def _best_branch(error: Any, key: KeyPath) -> Iterator[Fault]:
 
 
 def _other_kind(error: Any) -> bool:
-    """Return True if the alternative expects another kind of value than the one written."""
+    """Return True if the alternative expects another kind of value than the written value."""
     if error.relative_path:
         return False
     collection = isinstance(error.instance, dict | list)

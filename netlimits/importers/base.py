@@ -202,7 +202,7 @@ def too_large(limit: int, size: int | None = None) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text on one line, cut at TEXT_LIMIT characters, with blanks for unprintable ones."""
+    """Return one line of at most TEXT_LIMIT characters, with blanks for unprintable characters."""
     printable = "".join(c if c.isprintable() else " " for c in text[: 4 * TEXT_LIMIT])
     return one_line(printable)[:TEXT_LIMIT]
 
@@ -281,7 +281,7 @@ def _encoding(data: bytes) -> str:
 
 
 def _unstamped(lines: list[str]) -> list[str]:
-    """Remove up to two successive prefixes, each of which nearly all lines have."""
+    """Remove up to two successive prefixes. Nearly all lines must have the prefix."""
     for _ in range(2):
         filled = [line for line in lines if line.strip()]
         for stamp in _STAMPS:

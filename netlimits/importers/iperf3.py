@@ -162,7 +162,7 @@ def _flow(document: _Document, way: Way) -> FlowCounts:
     streams = document.test["num_streams"] if is_count(document.test.get("num_streams")) else 1
     if document.udp and count is not None and is_count(size) and datagrams:
         # 3.18 leaves a datagram of each stream out of the bytes. If the datagrams exceed the bytes
-        # by more, the server counted them, including those of omitted seconds.
+        # by more, the server counted them, including datagrams of omitted seconds.
         count = datagrams * size if datagrams * size <= count + streams * size else count
     lost, packets = _losses(got)
     if lost is None and document.udp:

@@ -115,7 +115,7 @@ def _depth(split: Sequence[Sequence[str]]) -> int:
 
 
 def _replicate(rows: Sequence[Sequence[str]], varying: Sequence[int]) -> int | None:
-    """Return the index of the last field that differs if it numbers repetitions, else None."""
+    """Return the index of the last differing field if it numbers repetitions, else None."""
     if not varying:
         return None
     last = varying[-1]

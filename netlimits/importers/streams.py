@@ -234,7 +234,7 @@ def rows(
     """
     merged: dict[tuple[int, int, str], dict[str, float]] = {}
     for timeline in sorted(timelines, key=lambda each: each[0].way if each else ""):
-        for each in timeline:  # those of receivers come first, since "recv" < "send"
+        for each in timeline:  # results of receivers come first, since "recv" < "send"
             begun = {"ending_s": origin + each.ending_s, "interval_s": each.seconds}
             key = (each.place, each.stream, "")
             row = merged.setdefault(key, begun)

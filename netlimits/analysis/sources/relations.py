@@ -100,7 +100,7 @@ class Relation:
         return self.rows.filter(f"run not in ({numbers}) or not ({each})")
 
     def _superseded(self, run: str) -> pa.Table:
-        """Return the superseded attempts: all except the one that counts."""
+        """Return the superseded attempts: all except the attempt that counts."""
         order = "attempt desc"
         if "status" in self.columns:
             order = f"(status <> 'interrupted') desc, {order}"

@@ -132,7 +132,7 @@ def _limited(frame: pd.DataFrame) -> pd.Series:
 
 
 def panels(frame: pd.DataFrame, of: str | Sequence[str] | None) -> list[str]:
-    """Return the panels to draw: the chosen ones, or those of DEFAULT with data."""
+    """Return the panels to draw: the chosen panels, or the panels of DEFAULT that have data."""
     chosen = [of] if isinstance(of, str) else list(of or ())
     for name in chosen:
         if name not in PANELS:

@@ -22,7 +22,8 @@ RARE = 60
 """Number of runs that includes an event of one run in twenty with a probability of 95 %."""
 
 _EXACT = 60
-"""Maximum number of differences whose signed ranks have the exact distribution, not the normal."""
+"""Maximum number of differences for the exact distribution of signed ranks. For more differences it
+is approximated by the normal distribution."""
 
 
 class Interval(NamedTuple):

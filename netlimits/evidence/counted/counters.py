@@ -241,7 +241,7 @@ def _by_cpu(before: Counts, after: Counts) -> dict[str, Scalar]:
 
 
 def _by_queue(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """Return the figures of the interface's interrupts, except new, removed or reset ones."""
+    """Return the figures of the interface's interrupts; new, removed or reset ones do not count."""
     both = before.interrupts.keys() & after.interrupts.keys()
     pairs = [(before.interrupts[number], after.interrupts[number]) for number in both]
     # each CPU's counter has 32 bits: if one wraps, the sum over CPUs decreases

@@ -30,7 +30,7 @@ _ANY = -1
 
 
 def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[DocumentError]:
-    """Return further errors of the plan, without those that may follow from the known ones."""
+    """Return further errors of the plan, without errors that may follow from the known errors."""
     known = list(known)
     sure: list[DocumentError] = []
     while True:
@@ -177,7 +177,7 @@ def _remains(
 
 
 def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> Lists:
-    """Return the rows of lists without those in cuts; no rows if a whole list is cut."""
+    """Return the rows of lists without the rows in cuts; no rows if a whole list is cut."""
     gone = set()
     for place in places:
         for cut in cuts:

@@ -57,7 +57,7 @@ TORN = "the last line is cut off"
 
 @dataclass(slots=True)
 class _Table:
-    """A run whose row was read, and to which another table may still belong (`-O a,b;c`)."""
+    """A run whose row was read. Another table may still belong to the same run (`-O a,b;c`)."""
 
     keys: dict[str, str]
     line: int
