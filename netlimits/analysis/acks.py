@@ -112,7 +112,7 @@ def _varied_along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[
 def points(frame: pd.DataFrame, factors: Sequence[str], options: Mapping[str, Any]) -> list[str]:
     """Return the column that distinguishes the points of a curve.
 
-    It is the ratio if that is a factor, otherwise the factor that changes the measured ratio.
+    It is the ratio if the ratio is a factor, otherwise the factor that changes the measured ratio.
     """
     ratio = options["ratio"]
     frames.factors(frame, [ratio, *factors])

@@ -87,7 +87,7 @@ def _several(frame: pd.DataFrame) -> np.ndarray:
 
 
 def without_outcome(runs: pd.DataFrame) -> int:
-    """Return how many runs of a campaign have no outcome, including those that never began.
+    """Return how many runs of a campaign have no outcome, including runs that never began.
 
     `attrs["planned"]` has the number of planned runs and the number of rows of the whole frame.
     """

@@ -90,7 +90,7 @@ def compare(
     outcomes = [attempts.with_outcome(side) for side in sketches]
     good = [sides.ok(side, among) for side in sketches]
     if all(side.empty for side in good):
-        frames.usable(sketches[0])  # raises, with the reason
+        frames.usable(sketches[0])  # raises DataError with the reason
     factors = sides.factors(good, outcomes, among)
     metrics = _metrics(frames.usable(sketches[1] if good[0].empty else sketches[0]), of)
     place = "block" if unit is None else sessions.CAMPAIGN if unit.several else ""

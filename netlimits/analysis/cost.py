@@ -3,8 +3,8 @@
 The CPU time of a packet of k KiB is t = a + b k = service demand × k ("A Brief Look at Network
 Performance Limiters"). Fit: weighted least squares over the runs, with weights 1 / (mean t of the
 size)². The intervals are a delete-a-block jackknife (Tukey 1958); runs without blocks have robust
-standard errors (HC3, MacKinnon and White 1985). The condition number is that of the weighted design
-with columns of unit length (Belsley, Kuh and Welsch 1980), who call figures above 30 harmful.
+standard errors (HC3, MacKinnon and White 1985). The condition number is computed from the weighted
+design with columns of unit length. Belsley, Kuh and Welsch (1980) call values above 30 harmful.
 
 If three or more sizes were repeated, a test compares the sizes' mean logarithms, adjusted for block
 effects, with the straight line. Each size has its own variance (Welch 1951, James 1951; critical
@@ -32,7 +32,7 @@ TIME_PER_SEND = "time_per_send"
 UNFIT = 0.05
 """Largest p-value of the test for lack of fit at which a note rejects the straight line."""
 STEPS = 4
-"""Iterations of variances and line; more change nothing."""
+"""Number of iterations of variances and line. More iterations change nothing."""
 FEW_BLOCKS = (
     f"intervals are wide: a jackknife of fewer than {ENOUGH} blocks; `netlimits extend` adds blocks"
 )
@@ -128,7 +128,7 @@ def packet_times(
 
 
 def _numbered(blocks: pd.Series[Any] | None) -> np.ndarray | None:
-    """Return the runs' blocks, numbered from 0; None without blocks, or with one."""
+    """Return the runs' blocks, numbered from 0; None if there are fewer than two blocks."""
     if blocks is None:
         return None
     names, numbers = np.unique(blocks.to_numpy(), return_inverse=True)
@@ -183,7 +183,7 @@ def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None = Non
 def _line(
     logs: np.ndarray, kib: np.ndarray, information: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the logarithms of the best line, and their derivatives by its two costs."""
+    """Return the logarithms of the best line, and their derivatives by the line's two costs."""
     design = np.column_stack([np.ones(len(kib)), kib])
     level = np.exp(logs - logs.mean())
     costs = np.linalg.lstsq(design / level[:, None], np.ones(len(kib)), rcond=None)[0]
@@ -203,7 +203,7 @@ def _line(
 def _effects(
     logs: np.ndarray, place: np.ndarray, block: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return the sizes' effects next to the blocks', their information, and degrees of freedom.
+    """Return the effects of the sizes, their information matrix, and the degrees of freedom.
 
     The model is log t ~ size + block, with a variance for each size. Half of that variance is added
     to the size's mean logarithm, because the logarithm of a mean exceeds the mean of logarithms by
@@ -223,8 +223,8 @@ def _effects(
         level = np.bincount(block, each * logs) / of_blocks
         effects = unknown @ np.bincount(place, each * (logs - level[block]))
         own = logs - effects[place] - (level - shares @ effects)[block]
-        # a run's leverage is the variance of its fitted value: that of its size's effect less the
-        # mean effect in its block, plus that of the block's level
+        # a run's leverage is the variance of its fitted value: the variance of its size's effect
+        # less the mean effect in its block, plus the variance of the block's level
         cross = unknown @ shares.T
         lever = np.diag(unknown)[place] - 2 * cross[place, block]
         lever += np.einsum("bi,ib->b", shares, cross)[block] + 1 / of_blocks[block]
@@ -302,7 +302,7 @@ def _fit(
 
 
 def _leave_one_out(design: np.ndarray, shares: np.ndarray, blocks: np.ndarray) -> np.ndarray | None:
-    """Return both costs without each block; None if some rest cannot separate the two."""
+    """Return both costs for each block left out; None if the rest cannot separate the costs."""
     order = np.argsort(blocks, kind="stable")
     starts = np.flatnonzero(np.diff(blocks[order], prepend=-1))
     products = design[order][:, :, None] * design[order][:, None, :]
@@ -318,7 +318,7 @@ def _leave_one_out(design: np.ndarray, shares: np.ndarray, blocks: np.ndarray) -
 
 
 def _notes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the caveats; the one on losses is replaced, since the cost here is per packet."""
+    """Return the caveats, with another note on losses, since the cost here is per packet."""
     notes = list(caveats.notes(frame, [f"_{name}_" for name in names]))
     if any(name.startswith("remote") for name in names) and (lossy := caveats.losses(frame)):
         notes = [note for note in notes if lossy not in note]

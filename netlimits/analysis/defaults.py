@@ -26,7 +26,7 @@ SWEEP = 5
 
 
 def metrics(frame: pd.DataFrame) -> list[str]:
-    """Return the metrics of a default table, or else the first three that the runs have.
+    """Return the metrics of a default table that the runs have, or else their first three metrics.
 
     Raises DataError if there is no metric, or no ok run.
     """
@@ -48,7 +48,8 @@ def metrics(frame: pd.DataFrame) -> list[str]:
 def layout(frame: pd.DataFrame) -> tuple[str | None, list[str]]:
     """Return the row factor, and the other factors that distinguish the runs, as columns.
 
-    Rows are the numeric factor with the most values, or else the factor with the most.
+    Rows are the numeric factor with the most values. Without numeric factors they are the factor
+    with the most values.
     """
     varied = pooling.differing_factors(attempts.with_outcome(frame), [])
     if not varied:

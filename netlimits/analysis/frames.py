@@ -27,7 +27,7 @@ from netlimits.metrics import (
 )
 
 AGGREGATED = "aggregated_runs"
-"""Column with the number of runs of which a row is the mean (the Turin scripts' files)."""
+"""Column with the number of runs, if a row is a mean of runs (as in the Turin scripts' files)."""
 
 LIMITED_BY = "limited_by"
 """Column with the limit of a run's configuration, if it was joined to the runs."""
@@ -99,7 +99,7 @@ def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with the columns PROCESS_CPU filled from the columns of each tool."""
     for name in PROCESS_CPU:
         for own_name in tools_own_of(frame.columns, name):
-            own = pd.to_numeric(frame[own_name], errors="coerce")  # text is no figure
+            own = pd.to_numeric(frame[own_name], errors="coerce")  # text becomes NaN
             kept = frame[name].fillna(own) if name in frame.columns else own
             frame = frame.assign(**{name: kept})
     return frame
@@ -268,7 +268,7 @@ RESERVED = frozenset(
         *("pooled_cv_pct", "packet_ns", "kib_ns", "x", "y", "index"),
     )
 )
-"""Column names of analyses. A factor of such a name gets a trailing `_`."""
+"""Column names of analyses. A factor with one of these names gets a trailing `_`."""
 
 
 def resolve(

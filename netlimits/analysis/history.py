@@ -49,7 +49,7 @@ def history(
         `attrs["series"]` has the factors' names in the frame.
 
     Raises:
-        DataError: There is no column `campaign`, no run is ok, or as `analysis.spread`.
+        DataError: There is no column `campaign`, no run is ok, or `analysis.spread` raises it.
     """
     if CAMPAIGN not in frame.columns:
         raise DataError(

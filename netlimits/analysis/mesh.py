@@ -12,8 +12,8 @@ Senders, receivers and residuals are three groups. Two tests judge each member o
 - Its values in its own blocks, by Student's t.
 
 A member is an outlier if both p-values, adjusted for all links or hosts (Holm), are at most LEVEL
-and its distance is at least LEAST. All runs of a link must also lie on the same side of what its
-hosts predict.
+and its distance is at least LEAST. All runs of a link must also lie on the same side of the value
+that its hosts predict.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from netlimits.model import Mesh
 SENDER, RECEIVER = Mesh.SENDER, Mesh.RECEIVER
 
 LEVEL = 0.05
-"""Significance level: the share of meshes without outliers in which one is named by mistake."""
+"""Significance level: in this share of meshes without outliers, an outlier is named by mistake."""
 
 LEAST = 0.05
 """Smallest distance of an outlier, as a ratio less 1."""

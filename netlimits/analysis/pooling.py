@@ -63,7 +63,7 @@ def refuse(
         raise DataError(f"{both[0]} is in pool and also in rows, columns or series; choose one")
     every = differing_factors(frame, keys, among)
     mixed = {name: values for name, values in every.items() if name not in pooled}
-    if mixed and pooled:  # leave out factors that those in pool determine
+    if mixed and pooled:  # leave out factors that factors in `pool` determine
         mixed = differing_factors(frame, [*keys, *pooled], among)
     if mixed:
         first = next(iter(mixed))
@@ -168,7 +168,7 @@ def _hashable(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value hashable and equal to itself: a missing value becomes None."""
+    """Return the value in a hashable form that equals itself: a missing value becomes None."""
     if isinstance(value, list | dict | set | np.ndarray):
         return str(value)
     return None if wording.is_missing(value) else value

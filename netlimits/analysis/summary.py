@@ -1,6 +1,6 @@
 """The reports' summary table: figures of each configuration, and improvements between values.
 
-The unit is one number a run. A mean's interval is Student's t over the runs of its cell; from six
+Each run counts as one number. A mean's interval is Student's t over the runs of its cell; from six
 runs on there is also the median with its order-statistic interval. A cell with a row that is the
 mean of several runs has no interval, since their variance is lost.
 """
@@ -69,7 +69,7 @@ def summary(
         columns: Factors of the columns.
         improvement: Two values of a factor to compare, such as {"offloads": "on over off"}, or
             "8192 over 1024" for values of `rows`. A list has several comparisons. A ratio above 1
-            is better: if lower values are better, it is the figure of 1024 divided by that of 8192.
+            is better: if lower values are better, the figure of 1024 is divided by that of 8192.
         confidence: Confidence level of the intervals.
         pool: Factors that may differ within a cell.
 

@@ -62,14 +62,14 @@ def hashed(key: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def label(values: Iterable[Any], separator: str = " ") -> str:
-    """Return the values of a configuration as text, without missing ones."""
+    """Return the values of a configuration as text, without missing values."""
     values = list(values)
     words = [text(value) for value in values if not is_missing(value)]
     return separator.join(words) or (NULL if values else "all")
 
 
 def phrases(values: Sequence[Any], names: Sequence[str]) -> list[str]:
-    """Return each value in words, without missing ones: "1024 bytes", "TSO on", "UDP"."""
+    """Return each value in words, without missing values: "1024 bytes", "TSO on", "UDP"."""
     words = []
     for value, of in zip(values, names, strict=True):
         if is_missing(value):

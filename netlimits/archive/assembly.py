@@ -49,7 +49,7 @@ def assembled(
         kinds = [chunk.kinds.get(name, "null") for chunk in read]
         own = [each.pop(name) for each in of_chunks]  # `pop` lets each column be freed after use
         table[name] = _column(own, kinds, name in labels, coded)
-    pa.default_memory_pool().release_unused()  # Arrow would keep 300 MB of a million runs
+    pa.default_memory_pool().release_unused()  # Arrow would keep 300 MB for a million runs
     return pd.DataFrame(table, copy=False), rows
 
 

@@ -3,7 +3,7 @@
 A row equals that of results.csv, with the values of the journal's JSON. A column has a kind:
 
     int float bool str    all values are of this type, or missing
-    number                integers and fractions; in a factor no two are equal, such as 1 and 1.0
+    number                integers and fractions; in a factor they never equal, as 1 and 1.0 would
     json                  several types, or integers beyond 64 bits: each value as JSON
     null                  no values
 """
@@ -42,7 +42,7 @@ BLOCK = 2**18
 WIDEST = 2**63
 """Integer columns (int64) hold values from -WIDEST to WIDEST - 1."""
 _TYPES = {"int": "int64", "bool": "bool", "str": "string", "json": "string"}
-"""Kind -> Arrow's type; the others are double."""
+"""Kind -> Arrow's type; values of the other kinds are double."""
 
 
 class Damaged(ValueError):
@@ -246,7 +246,7 @@ def of_part(journal: Journal, part: Part, which: int = ATTEMPTS) -> Chunk:
 
 
 def of_section(section: JournalSection, which: int = ATTEMPTS) -> Chunk:
-    """Return the rows of a section, including those of attempts that have not ended."""
+    """Return the rows of a section, including attempts that have not ended."""
     section.close(include_running=True)
     table, kinds = section.table(which)
     section.forget()

@@ -1,7 +1,8 @@
 """Compact the journal of a running campaign into parts, and its raw output into packs.
 
-It only makes reading faster: if it fails, the campaign continues, and it is retried later. The raw
-output of the last part and of newer attempts stays in files, since people look at the newest runs.
+Compaction only makes reading faster. If it fails, the campaign continues and retries it later. The
+raw output of the last part and of newer attempts stays in files, since people look at the newest
+runs.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def _write(
         "interim": files[INTERIM],
         **counts,
     }
-    about = json.loads(json.dumps(about))  # tuples become lists, as when it is read
+    about = json.loads(json.dumps(about))  # tuples become lists, as in the file
     about["sha256"] = formats.digest(about)
     folder.write(parts.json_name(number), json.dumps(about))
     return Part(number, about)

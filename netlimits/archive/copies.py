@@ -1,7 +1,7 @@
 """Copy a campaign's runs to Parquet files in a folder that other machines read.
 
     PLACE/runs-000001.parquet    some thousand attempts
-    PLACE/runs-000002.parquet    the next ones
+    PLACE/runs-000002.parquet    the next attempts
     PLACE/shard-NAME.parquet     attempts of a shard, from its worker (campaign.mesh.cluster)
     PLACE/.netlimits             the identity of the campaign
 
@@ -56,7 +56,7 @@ _FILE = "the file that it is in"
 _ONCE = f"""select * exclude ("{_FILE}") from runs semi join
 (select run, attempt, arg_min("{_FILE}", (status = 'interrupted', "{_FILE}")) as "{_FILE}"
 from runs group by run, attempt) using (run, attempt, "{_FILE}")"""  # noqa: S608  a constant
-"""For an attempt in several files, use the first file in which it has ended, else the first file.
+"""If an attempt is in several files, use the first file in which it has ended, or the first of all.
 Files of the copy come before those of shards."""
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ANY_HOST_KEY = ("sftp", "ssh")
@@ -194,7 +194,7 @@ class RunsCopy:
             raise InputError(f"{self.place}: is in a campaign's own folder; name another place")
 
     def _owner(self) -> str | None:
-        """Return the identity of the campaign whose runs are there, else None."""
+        """Return the identity of the campaign whose runs are at the place; None for no runs."""
         try:
             return str(self.files.cat_file(f"{self.path}/{_OWNER}").decode()) or None
         except FileNotFoundError:

@@ -83,7 +83,7 @@ class FoundEvent(Place):
 
 
 class ComparedEvent(TypedDict):
-    """The changes found in hosts' network state: ours by role, and those by others, in words."""
+    """Changes of the network state in words: our changes by role, and changes by other users."""
 
     ours: dict[Name, list[str]]
     others: list[str]
@@ -186,7 +186,7 @@ def event(line: bytes) -> dict[str, Any] | None:
 
 
 def _writable(outcome: Mapping[str, Any]) -> bool:
-    """Return True if the names of its figures, which become columns, contain no surrogates."""
+    """Return True if no name of a figure contains a surrogate, since names become columns."""
     for figures in (outcome["figures"], *outcome.get("interim", ())):
         names = "".join(figures)
         if not names.isascii() and any("\ud800" <= letter < "\ue000" for letter in names):

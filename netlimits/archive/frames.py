@@ -132,7 +132,7 @@ def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False
             rows, of_rows = rows.drop(columns=STREAM), [n for n in of_rows if n != STREAM]
     elif streams:
         rows, place = rows[:0], place[:0]
-    # the interim results of an attempt are those of the last chunk that contains it
+    # the last chunk that contains an attempt has its valid interim results
     merged = table.assign(_chunk=chunk).merge(rows.assign(_chunk=place), on=[*KEY, "_chunk"])
     return of_runs(merged[[*names, *of_rows]], varied)
 

@@ -151,7 +151,7 @@ class Journal:
             yield number, event
 
     def having(self, text: bytes, begin: Head | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the events whose line contains the text, without parsing the others."""
+        """Yield the events whose line contains the text; other lines are not parsed."""
         for _, line in self.lines(begin):
             if text in line and (event := formats.event(line)):
                 yield event
@@ -198,7 +198,7 @@ class Journal:
             self._file = None
 
     def append(self, event: dict[str, Any], *, durable: bool = True) -> None:
-        """Append an event with one write; a `durable` one is on disk when this returns."""
+        """Append an event with one write; a `durable` event is on disk when this returns."""
         assert self._file, "lock() comes first"
         self._refuse_lost()
         body = json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace")

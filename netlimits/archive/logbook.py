@@ -164,7 +164,7 @@ class Logbook:
 
     @cached_property
     def plan(self) -> Plan:
-        """The experiment's plan with added runs; those of skipped tools are marked."""
+        """The experiment's plan with added runs; the runs of skipped tools are marked."""
         if self.experiment.searched:
             known = {record.run.number: record.run for record in records.records(self.archive)}
             plan = self.planned or Plan(self.experiment)
@@ -244,7 +244,7 @@ class Logbook:
         }
 
     def planned_runs(self) -> int:
-        """Return the number of planned runs, without skipped ones."""
+        """Return the number of planned runs, without skipped runs."""
         if self.experiment.searched:
             known = self.search_trials()
             trials = (r for each in known for r in each.records.values())

@@ -116,7 +116,7 @@ class History:
         disturbed = event["status"] == "ok" and bool(event["figures"].get("disturbed_pct"))
         self.attempts[key] = Outcome(event["status"], event["reason"], disturbed)
         self.repeated |= key not in self._open
-        # `parsed` omits interim results if there are none; do not keep the old ones
+        # `parsed` omits interim results if there are none; do not keep old results
         self._open[key] = {**self._open.get(key, {}), "interim": (), **event}
         while self._open and "status" in next(iter(self._open.values())):
             self._close(next(iter(self._open)))
@@ -235,7 +235,7 @@ def counts(history: History) -> dict[str, Any]:
 
 
 def counts_of(attempts: Mapping[Attempt, Outcome], without: Container[Attempt]) -> dict[str, Any]:
-    """Count all attempts except those in `without`: `outcomes` by run, the rest by attempt."""
+    """Count attempts that are not in `without`: `outcomes` by run, everything else by attempt."""
     counted = [(key[0], outcome) for key, outcome in attempts.items() if key not in without]
     of_runs = {run: outcome.status for run, outcome in counted if outcome.status != "interrupted"}
     return {

@@ -1,16 +1,16 @@
 """Raw output: the result of each command of an attempt, one JSON object per line.
 
-    raw/RUN-ATTEMPT.jsonl         that of one attempt, on disk before anything parses it
-    raw/NUMBER.runs-LOW-HIGH.zst  that of many attempts (archive.packs)
+    raw/RUN-ATTEMPT.jsonl         output of one attempt, on disk before anything parses it
+    raw/NUMBER.runs-LOW-HIGH.zst  output of many attempts (archive.packs)
 
-An attempt is in one of them, or for a moment in both; then its own file counts.
+An attempt is in one of these files. For a moment it is in both, and then its own file counts.
 
 `step` is the purpose of a command. These steps are parsed: `before` and `after` (/proc/stat of each
 host) around `client` (the tool), `before NAME` and `after NAME` (evidence), `sample` (samples
 during the run), `drops` (packets that the kernel dropped, by reason), `trace` (packets), `before
 watch` and `after watch` (changes by others), `after setting` (each setting read back after the
 run), `profile` (stacks of a profiled run), `guard` (whether a host's guard restored settings during
-the run). All others are only kept.
+the run). The results of other steps are only stored.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class RawOutput:
             ) from None
 
     def attempts(self, above: int = 0) -> set[Attempt]:
-        """Return the attempts that have raw output, of runs above a number."""
+        """Return the attempts that have raw output and a run number larger than `above`."""
         names = self.names()
         kept = {attempt for attempt in files(names) if attempt[0] > above}
         for pack in packs.packs(names):

@@ -41,8 +41,8 @@ class Campaign(Logbook):
         """Return one row per attempt: identity, factors and derived values, metrics.
 
         Args:
-            columns: The columns that are needed; by default all. With few, a large campaign is read
-                faster. The frame may have more columns, such as factors.
+            columns: The columns that are needed; by default all. A large campaign is read faster
+                with few columns. The frame may have more columns, such as factors.
             coded: Return text as categories, which take less memory and time.
 
         Returns:
@@ -90,7 +90,7 @@ class Campaign(Logbook):
         return Relation(rows[0], connection, {**rows[1], "planned": [planned]})
 
     def attempts(self, wanted: pd.DataFrame) -> pd.DataFrame:
-        """Return the frame's rows of some attempts, without the others in memory.
+        """Return the frame's rows of some attempts; other rows are not held in memory.
 
         Args:
             wanted: The attempts, by the columns `run` and `attempt`.
@@ -101,7 +101,7 @@ class Campaign(Logbook):
         return frames.of_attempts(self.archive, self.experiment, wanted)
 
     def frames(self) -> Iterator[pd.DataFrame]:
-        """Yield the frame in pieces with all columns; those of a large campaign are its parts."""
+        """Yield the frame in pieces with all columns. Each part of a large campaign is a piece."""
         if not self.large:
             yield self.frame()
             return
@@ -132,7 +132,7 @@ class Campaign(Logbook):
         Args:
             run: The run's number.
             attempt: The attempt; by default the last one.
-            role: The host, required if several were traced.
+            role: The host, required if several hosts were traced.
 
         Raises:
             ArchiveError: The run or its trace is missing.
@@ -205,7 +205,7 @@ class Campaign(Logbook):
         return frame
 
     def _last_of(self, runs: Iterable[int] | None, lacking: str) -> list[Record]:
-        """Return the last attempt at each of these runs, by default of all that are ok.
+        """Return the last attempt at each of these runs, by default at all runs that are ok.
 
         `lacking` names what the error says is missing if no run is ok.
         """
@@ -220,7 +220,7 @@ class Campaign(Logbook):
         return [last[number] for number in chosen]
 
     def _attempt(self, run: int, attempt: int | None) -> Record:
-        """Return an attempt at a run, by default the last. Raises ArchiveError without one."""
+        """Return an attempt at a run, by default the last. Raises ArchiveError if it is missing."""
         attempts = [r for r in self.records_of([run]) if attempt in (None, r.attempt)]
         if not attempts:
             which = f"run {run}" if attempt is None else f"attempt {attempt} at run {run}"
@@ -232,7 +232,7 @@ class Campaign(Logbook):
 
         Args:
             runs: The runs' numbers; by default all runs that are ok.
-            role: The host, required if several were traced.
+            role: The host, required if several hosts were traced.
 
         Raises:
             ArchiveError: A run or its trace is missing, or no run is ok.

@@ -134,7 +134,7 @@ def record(event: Mapping[str, Any]) -> Record:
 
 
 def _known(seconds: float | None) -> float:
-    """Return NaN for a time that is unknown, as in imported files."""
+    """Return the time, or NaN if it is unknown, as in imported files."""
     return math.nan if seconds is None else seconds
 
 
@@ -199,8 +199,8 @@ _CODES: Mapping[str, int] = {s: n for n, s in enumerate(STATUSES, 1) if s != "in
 class Outcomes:
     """The outcomes of runs, in a byte per run.
 
-    `attempts` has the last attempt at each interrupted run, and `configurations` those of the runs
-    after the last part. `counts` are set by `count`.
+    `attempts` has the last attempt at each interrupted run. `configurations` has the configurations
+    of the runs after the last part. `count` sets `counts`.
     """
 
     def __init__(self, path: Path) -> None:

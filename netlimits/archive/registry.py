@@ -3,8 +3,9 @@
 A results folder names logins and an ssh configuration, which may run commands. In a folder from
 another user, that user chose them. So netlimits registers each campaign that it starts in
 $XDG_STATE_HOME/netlimits/campaigns/ID.json (mode 0700). A folder is the user's own, and its logins
-are used, if campaign.json and the ssh configurations are unchanged and its journal is that file
-(the folder may have been moved) or a copy. For any other folder, `--hosts FILE` names the hosts.
+are used, if campaign.json and the ssh configurations are unchanged and its journal is the
+registered file or a copy of it. The folder may have been moved. For any other folder,
+`--hosts FILE` names the hosts.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def _journal(folder: Folder, lines: int) -> dict[str, Any]:
 
 
 def forget(identity: str) -> None:
-    """Remove a campaign's entry, whose folder is removed too. Raises OSError."""
+    """Remove the entry of a campaign whose folder is being removed too. Raises OSError."""
     (place() / f"{identity}.json").unlink(missing_ok=True)
 
 

@@ -226,7 +226,7 @@ class Archive:
 
         Raises ArchiveError if a line is damaged, or lines at the end are missing.
         """
-        known = self._known_lengths()  # first, since the journal may grow
+        known = self._known_lengths()  # read this first, since the journal may grow
         line = begin.lines if begin else 0
         for line, event in self.journal.events(begin):
             yield line, event
@@ -243,7 +243,7 @@ class Archive:
         last = known_parts[-1] if known_parts else None
         highest = max((part.about["highest"] for part in known_parts), default=0)
         history = make(last.about if last else None)
-        kept = self.raw.attempts(above=highest)  # first, since the journal may grow
+        kept = self.raw.attempts(above=highest)  # read this first: the journal may grow
         for history.lines, event in self.numbered(last.end if last else None):
             history.add(event)
         self.raw.refuse_lost(kept - history.attempts.keys())
@@ -279,7 +279,7 @@ class Archive:
     # -- missing lines at the end -------------------------------------------------------------
 
     def _known_lengths(self) -> list[tuple[int, str]]:
-        """Return the numbers of lines that the journal had, and when, in words."""
+        """Return (number of lines that the journal had, when that was in words)."""
         known = []
         if sources := formats.checked_json(self.folder, "results.json", formats.ResultsSources):
             known.append((sources["lines"], "when results.csv was written"))

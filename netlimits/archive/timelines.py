@@ -21,7 +21,7 @@ DRIFT = 1e-4
 
 
 def frame(campaign: Logbook, record: Record) -> pd.DataFrame:
-    """Return an attempt's timeline. Raises ArchiveError without samples that have times."""
+    """Return an attempt's timeline. Raises ArchiveError if no samples have times."""
     of = _sampled(campaign, record)
     if of is None:
         raise ArchiveError(
@@ -37,7 +37,7 @@ def frame(campaign: Logbook, record: Record) -> pd.DataFrame:
     for row in interim(record.interim, of.begin, _outstanding(campaign, record)):
         if "latency_us" in row:
             rows.append({"end": client.end, "role": client.role, **row})
-        elif of.receiving() is None:  # of datagrams, by the receiver's clock
+        elif of.receiving() is None:  # datagrams, with times by the receiver's clock
             row["time_s"] -= ahead
             rows.append({"end": far.end, "role": far.role, **row})
     changes = throughput_changes(of, record.interim)
@@ -50,7 +50,7 @@ def frame(campaign: Logbook, record: Record) -> pd.DataFrame:
 
 
 def _sampled(campaign: Logbook, record: Record) -> Timeline | None:
-    """Return an attempt's samples; None without them, or if they have no times."""
+    """Return an attempt's samples; None if there are none, or if they have no times."""
     if campaign.imported:
         return None
     outputs = {

@@ -1,4 +1,7 @@
-"""The checks before a campaign. Each is one small file and one line in a table below."""
+"""Checks that run before a campaign.
+
+Each check is one module, and one line in CHECKS or AFTERWARDS.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +44,9 @@ CHECKS: tuple[Check, ...] = (
     Sampler(),
     Drops(),
 )
-"""In the order of findings; no check disturbs another."""
+"""The checks, in the order in which their findings are listed. No check disturbs another."""
 
 AFTERWARDS: tuple[Check, ...] = (PathMtu(),)
-"""Checks that run after the tools' trials, from which the kernel learns the MTU of the path."""
+"""Checks that run after the trials of the tools. The kernel learns the path's MTU from trials."""
 
 __all__ = ["AFTERWARDS", "CHECKS", "Check", "Finding", "Severity", "Site", "error"]

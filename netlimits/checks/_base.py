@@ -1,6 +1,6 @@
 """The interface of checks: commands that only read, and findings from their output.
 
-A check is pure; `survey` runs its commands on all hosts at the same time.
+A check does no I/O itself: `survey` runs its commands, on all hosts at the same time.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ class Site:
         machines: Role -> machine.
         facts: Role -> the host's facts; see `fact`.
         features: Tool -> the features of its build.
-        requirements: The different setups of the plan, each once.
+        requirements: The setups of the plan, without duplicates.
         states: (role, command that reads a setting) -> the setting's present state.
-        clocks: Role -> the offset of its clock.
+        clocks: Role -> the offset of the host's clock from ours.
     """
 
     experiment: Experiment
@@ -90,7 +90,7 @@ class Site:
         return int(link.get("mtu", 0))
 
     def uses(self, role: str) -> Iterator[SettingUse]:
-        """Yield every setting that the plan makes on a role, once for each value of its options."""
+        """Yield each setting that the plan makes on a role, once for each set of its options."""
         seen = set()
         for requirement in self.requirements:
             for use in requirement.settings:
@@ -101,9 +101,10 @@ class Site:
 
 
 class Check(Protocol):
-    """A question about each host. A new check is one file and one line in CHECKS.
+    """A check of each host. A new check is one module and one line in CHECKS.
 
-    A check derives from this class and implements `findings`, and `commands` if it needs output:
+    A check derives from this class and implements `findings`. It also implements `commands` if it
+    needs output from the host:
 
         class Kernel(Check):
             name = "kernel"
@@ -115,30 +116,30 @@ class Check(Protocol):
                 yield self.note(role, completed[0].stdout.strip())
 
     Attributes:
-        name: The subject, as the column of the table shows it.
+        name: The name of the check in the table of findings.
     """
 
     name: str
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Return the commands to run on the host, which must change nothing; by default none.
+        """Return the commands to run on the host; they must only read. The default is no command.
 
         Args:
-            site: The plan and what is known of its hosts.
+            site: The plan and what is known about its hosts.
             role: The host's role.
         """
         return ()
 
     def findings(self, site: Site, role: str, completed: Answers) -> Iterable[Finding]:
-        """Judge the host.
+        """Return what the check finds on a host.
 
         Args:
-            site: The plan and what is known of its hosts.
+            site: The plan and what is known about its hosts.
             role: The host's role.
             completed: The results of `commands`, in their order.
 
         Returns:
-            The findings: errors and warnings, else usually a note on what was found.
+            Errors and warnings. If there are none, usually a note that says what the host has.
         """
 
     def error(self, role: str, problem: str, advice: str = "") -> Finding:

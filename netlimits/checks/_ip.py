@@ -1,4 +1,4 @@
-"""The JSON of `ip -j addr` and `ip -j route`, as far as checks read it."""
+"""Structures for the JSON of `ip -j addr` and `ip -j route`, with the fields that checks use."""
 
 from __future__ import annotations
 

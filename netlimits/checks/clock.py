@@ -1,4 +1,4 @@
-"""The hosts' clocks compared with the first role's, for plans that compare times of hosts."""
+"""The clocks of the hosts: they must agree if the plan compares times of several hosts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from netlimits.checks._base import Answers, Check, Finding, Site
 
 TOLERABLE = 0.1
-"""Maximum offset in seconds: interim results are rates over about a second."""
+"""Maximum offset in seconds without a warning. An interim result covers about a second."""
 
 
 class Clock(Check):

@@ -1,7 +1,8 @@
-"""The plan's congestion controls: each kernel must have them, and the login be allowed to use them.
+"""Congestion controls of the plan: the kernel must have them, and let the login use them.
 
-The kernel loads a module for root only. Other logins, and all network namespaces but the first, may
-only choose from `tcp_allowed_congestion_control`.
+Only root can make the kernel load a module. Other users may only choose from
+`tcp_allowed_congestion_control`. In every network namespace except the initial one, this also
+applies to root.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from netlimits.model import Command
 AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
 READ_ONLY = "444"
-"""Mode of the file ALLOWED in all network namespaces but the first."""
+"""File mode of ALLOWED in every network namespace except the initial one."""
 DEFAULT = "net.ipv4.tcp_congestion_control"
 ALLOWING = "net.ipv4.tcp_allowed_congestion_control"
 SYSCTL, OPTION = "sysctl", "option"
@@ -36,7 +37,7 @@ class Congestion(Check):
 
     def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         if not completed or completed[0].status != 0:
-            return  # unknown here: a run will show it
+            return  # unknown, because the list cannot be read
         algorithms = wants(site, role)
         available, allowed = (set(c.stdout.split()) for c in completed[:2])
         inside = completed[2].stdout.strip() == READ_ONLY
@@ -45,7 +46,7 @@ class Congestion(Check):
         }
         root = site.fact(role, "uid") == "0"
         allowed |= _allowed_by_the_plan(site, role)
-        if not inside:  # in the first namespace everybody may use the default that a sysctl sets
+        if not inside:  # in the initial namespace every user may use the default control
             allowed |= {name for name, how in algorithms if how == SYSCTL}
         problems: dict[str, Finding] = {}
         for name, how in algorithms:
@@ -63,7 +64,7 @@ class Congestion(Check):
                         f"{_listed(allowed)}"
                     )
                     advice = f"allow it outside: `sysctl -w {ALLOWING}='…{name}'`"
-            if problem:  # report a name once, in however many ways the plan sets it
+            if problem:  # report a name once, even if the plan sets it in several ways
                 finding = self.error(role, problem, advice)
                 problems.setdefault(name, finding)
         yield from problems.values()
@@ -72,7 +73,7 @@ class Congestion(Check):
 
 
 def wants(site: Site, role: str) -> list[tuple[str, str]]:
-    """Return each congestion control that the plan names for a role, with SYSCTL or OPTION."""
+    """Return (name, SYSCTL or OPTION) for each congestion control that the plan sets on a role."""
     controls: dict[tuple[str, str], None] = {}
     for use in site.uses(role):
         if use.name == "sysctl" and DEFAULT in use.options:

@@ -1,6 +1,6 @@
-"""CPUs used by other programs, and frequency scaling.
+"""CPU time that other programs use, and CPU frequency scaling.
 
-A governor that saves power lets the clock rate, and so the service demand, depend on the load.
+With a power-saving governor the clock rate depends on the load, and so does the service demand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Disk space for notes and guards on the hosts, and for the results here."""
+"""Free disk space: on the hosts for their saved state, and on this machine for the results."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from netlimits.model import Command
 from netlimits.model.state_folder import FOLDER
 
 LEAST_KIB = 256
-"""Less free space on a host is an error. A note and a guard take a few KiB each."""
+"""Minimum free KiB on a host; less is an error. A note and a guard take a few KiB each."""
 
 SOME_KIB = 10 * 1024
-"""Less free space on a host is a warning."""
+"""Minimum free KiB on a host without a warning."""
 RUN_BYTES = 50_000
 """Disk space for a run of netperf with both ends' evidence; a run of `quickstart` took 46 kB."""
 
@@ -48,7 +48,7 @@ class Disk(Check):
 
 
 def free(stdout: str) -> Iterator[tuple[str, int]]:
-    """Yield each mount point that `df -Pk` printed, once, with its free KiB."""
+    """Yield (mount point, free KiB) from the output of `df -Pk`; each mount point once."""
     lines = (
         re.fullmatch(r"\S+(?: \S+)*?\s+\d+\s+\d+\s+(-?\d{1,15})\s+\S+\s+(/.*)", line)
         for line in stdout.splitlines()
@@ -57,7 +57,7 @@ def free(stdout: str) -> Iterator[tuple[str, int]]:
 
 
 def here(folder: Path, runs: int) -> Finding:
-    """Return a finding on the space for the results of `runs` runs in their folder."""
+    """Return a finding about `folder`: if it can be written to, and has space for `runs` runs."""
     place = folder.absolute()
     while not place.is_dir() and place != place.parent:
         place = place.parent

@@ -1,4 +1,4 @@
-"""How a host's kernel counts dropped packets by reason, if it can (`evidence.drops`)."""
+"""Drop reasons: the way in which a host can count dropped packets by reason, if it has one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data address that every host needs for each version of IP in the plan."""
+"""Versions of IP in the plan: every host needs a data address of each version."""
 
 from __future__ import annotations
 

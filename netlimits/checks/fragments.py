@@ -1,7 +1,7 @@
-"""Packet sizes of the plan compared with the MTU that its runs will have.
+"""Packet sizes of the plan: they must fit the MTU that its runs will have.
 
-A larger datagram is fragmented: each fragment has headers of its own, and losing one loses the
-datagram. A larger MSS is silently reduced.
+A datagram that does not fit is fragmented. Each fragment has its own headers, and the loss of one
+fragment loses the datagram. The kernel silently reduces an MSS that does not fit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from netlimits.tools import LARGEST_DATAGRAM, Transfer, tool
 ETHERNET = 14
 UDP_HEADERS = {4: 28, 6: 48}
 TCP_HEADERS = {4: 40, 6: 60}
-"""Bytes of headers without TCP options, by the version of IP."""
+"""Version of IP -> bytes of the IP and TCP headers, without TCP options."""
 
 
 class Fragments(Check):
@@ -31,7 +31,7 @@ class Fragments(Check):
         yield from self._unlike(site, role)
 
     def _paced(self, site: Site, role: str) -> Iterator[Finding]:
-        """Yield an error for a frame rate that counts the headers of the other version of IP."""
+        """Yield an error if `frame_rate` includes the headers of the wrong version of IP."""
         for requirement in site.requirements:
             pace, size = requirement.around.pace, transfer(requirement).datagram
             if pace and size:
@@ -78,7 +78,7 @@ class Fragments(Check):
             )
 
     def _unlike(self, site: Site, role: str) -> Iterator[Finding]:
-        """Yield a warning if the plan gives this end a smaller MTU than the other one."""
+        """Yield a warning if the plan gives this host a smaller MTU than the other end has."""
         ends = [r for roles in site.experiment.ends.values() for r in roles if r in site.machines]
         for requirement in site.requirements:
             mine = wanted_mtu(site, requirement, role)
@@ -103,7 +103,10 @@ def _mss(requirement: Setup) -> int:
 def _too_large(
     site: Site, role: str, of: Callable[[Setup], int], headers: Mapping[int, int]
 ) -> tuple[int, int, int, str] | None:
-    """Return the largest size that does not fit its MTU, with the MTU, header bytes and tool."""
+    """Return (size, MTU, header bytes, tool) of the largest size that does not fit its MTU.
+
+    Return None if all sizes fit.
+    """
     large = [
         (size, mtu, more, requirement.tool)
         for requirement in site.requirements
@@ -123,7 +126,7 @@ def transfer(requirement: Setup) -> Transfer:
 
 
 def wanted_mtu(site: Site, requirement: Setup, role: str) -> int:
-    """Return the MTU that a setup gives a role, else the present one."""
+    """Return the MTU that a setup sets on a role; the present MTU if it sets none."""
     uses = [use.options for use in requirement.settings if use.name == "mtu" and role in use.roles]
     return int(uses[-1]) if uses else site.mtu(role)
 

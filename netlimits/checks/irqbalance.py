@@ -1,4 +1,4 @@
-"""irqbalance, which moves the interrupts whose CPUs or queues the experiment sets."""
+"""irqbalance: it must not run if the experiment sets the CPUs or queues of interrupts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from netlimits.checks._base import Answers, Check, Finding, Site
 
 MOVED = ("irq", "channels")
-"""Settings whose interrupts irqbalance moves."""
+"""Settings that place interrupts. A running irqbalance would move them again."""
 
 
 class Irqbalance(Check):

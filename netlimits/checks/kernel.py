@@ -1,4 +1,4 @@
-"""Two roles on one kernel (one boot id): their CPU figures are of the same CPUs."""
+"""Hosts that share one kernel (the same boot id): the CPU figures of each include the others."""
 
 from __future__ import annotations
 

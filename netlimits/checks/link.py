@@ -1,4 +1,4 @@
-"""The data interface: up, with a carrier, with its address, at a known speed in full duplex."""
+"""The data interface: it must be up, have a carrier and its address, and use full duplex."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Links(Check):
                 "are not",
                 f"have sshd run in it (`ip vrf exec {vrf} sshd`), or name another interface",
             )
-        if not (down and interface == "lo"):  # which gets its addresses when it is brought up
+        if not (down and interface == "lo"):  # lo gets its addresses when it is brought up
             yield from self._address(role, interface, address, links)
         yield from self._settings(site, role, interface, is_down=bool(down))
 
@@ -72,7 +72,7 @@ class Links(Check):
 
 
 def _links(completed: Completed) -> dict[str, IpLink]:
-    """Return the interfaces by name; empty if the output cannot be parsed."""
+    """Return name -> interface; empty if the output cannot be parsed."""
     try:
         links = decoding.typed(completed.stdout, list[IpLink])
     except ValueError:
@@ -81,7 +81,7 @@ def _links(completed: Completed) -> dict[str, IpLink]:
 
 
 def _vrf(link: IpLink) -> str:
-    """Return the VRF that an interface belongs to, or that it is; "" for none."""
+    """Return the VRF of an interface; its own name if it is a VRF, "" if it is in none."""
     if link.linkinfo.info_kind == "vrf":
         return link.ifname
     return link.master if link.linkinfo.info_slave_kind == "vrf" else ""
@@ -92,7 +92,7 @@ def _addresses(link: IpLink) -> list[str]:
 
 
 def _down(link: IpLink) -> tuple[str, str] | None:
-    """Return why an interface carries no data, and what to do; None if it does."""
+    """Return (problem, advice) if an interface is down or has no carrier, else None."""
     if "UP" not in link.flags:
         return "is down", f"bring it up: `ip link set dev {link.ifname} up`"
     if "NO-CARRIER" in link.flags or link.operstate in ("DOWN", "LOWERLAYERDOWN"):

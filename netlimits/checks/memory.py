@@ -1,7 +1,7 @@
-"""Default socket buffers of the plan compared with a host's memory.
+"""Default socket buffers that the plan sets: the host must have enough memory for them.
 
-A UDP receiver that falls behind fills its buffer. If memory runs out, the kernel kills the server
-or hangs.
+A UDP receiver that falls behind fills its socket buffer. If memory runs out, the kernel kills the
+server or hangs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Memory(Check):
 
 
 def _buffers(site: Site, role: str) -> Iterator[tuple[str, int]]:
-    """Yield each of SYSCTLS that the plan sets on a role, with its bytes."""
+    """Yield (sysctl, bytes) for each of SYSCTLS that the plan sets on a role."""
     for use in site.uses(role):
         for name in SYSCTLS if use.name == "sysctl" else ():
             value = use.options.get(name)

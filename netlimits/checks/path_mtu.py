@@ -1,7 +1,7 @@
-"""The route to the other end, and the largest packet that the path carries at present.
+"""The route to the other end: it must use the data interface and carry packets of its MTU.
 
-The trial of each tool has sent full-size packets with Don't Fragment set. If a router reported that
-it could not forward them, the kernel remembers the MTU, and `ip route get` prints it.
+Before this check, the trial of each tool sent full-size packets with Don't Fragment set. If a
+router reports that they are too large, the kernel stores the path's MTU. `ip route get` prints it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from netlimits.checks.fragments import wanted_mtu
 from netlimits.model import Command, Completed, decoding
 
 KERNEL_REFUSED = 2
-"""Exit status of `ip` if the kernel has no route. If `ip` lacks the subcommand, it is another."""
+"""Exit status of `ip` if the kernel has no route. It differs if `ip` lacks the subcommand."""
 
 
 class PathMtu(Check):
@@ -79,7 +79,7 @@ class PathMtu(Check):
 
 
 def _others(site: Site, role: str) -> list[str]:
-    """Return the addresses of the hosts at the other end; none for a role at neither end."""
+    """Return the addresses of the hosts at the other end; empty if the role is not at an end."""
     ends = site.experiment.ends
     others = ends["remote"] if role in ends["local"] else ends["local"]
     if role not in ends["local"] and role not in ends["remote"]:

@@ -1,7 +1,7 @@
-"""The PCIe link of the NIC: it may be slower than the NIC supports, or than the network's link.
+"""The PCIe link of the NIC: it must not be slower than the network link.
 
-A card in the wrong slot, or one whose link trained down, carries less than its port, and nothing
-else shows it. Rates are net of the line code, but include the headers of PCIe's packets.
+A card in a slow slot, or with a PCIe link that trained down, carries less than its port. Nothing
+else shows this. Rates exclude the line code, but include the headers of PCIe packets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""perf, if the experiment profiles CPUs: it must record all CPUs and show names of functions."""
+"""perf: if the experiment profiles CPUs, perf must record all CPUs and show names of functions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The qdiscs of the plan: the host's kernel must have them and accept their parameters.
+"""Qdiscs of the plan: the host's kernel must have them and accept their parameters.
 
-Each is tried on the loopback of a network namespace that exists for one command. A login that may
-not create a namespace (`unshare`) cannot try them.
+The check adds each qdisc to the loopback interface of a temporary network namespace. A login that
+may not create a namespace (`unshare`) cannot do this.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Qdiscs(Check):
     name = "qdisc"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Return a trial of each qdisc of the plan and, if it has any, of each of EXAMPLES."""
+        """Return a trial of each qdisc of the plan, and of EXAMPLES if it needs any qdisc."""
         wishes = list(wanted(site, role))
         examples = EXAMPLES if wishes or _paced(site, role) else ()
         return tuple(trial(options) for options in [*wishes, *examples])
@@ -80,7 +80,7 @@ class Qdiscs(Check):
 
 
 def wanted(site: Site, role: str) -> Iterator[dict[str, Any]]:
-    """Yield the plan's qdiscs on a role, without those that a loopback cannot have."""
+    """Yield the options of the plan's qdiscs on a role, except kinds in _OF_THE_DEVICE."""
     for use in site.uses(role):
         if use.name == "qdisc" and use.options["kind"] not in _OF_THE_DEVICE:
             yield dict(use.options)
@@ -110,7 +110,7 @@ EXAMPLES: tuple[dict[str, Any], ...] = (
     {"kind": "bfifo", "limit": "1mb"},
     {"kind": "pfifo_fast"},
 )
-"""Qdiscs that are tried to name those that the kernel has, if it lacks the wanted one."""
+"""Qdiscs to try. If the kernel lacks a qdisc of the plan, the advice names those it has."""
 
 _OF_THE_DEVICE = ("noqueue", "mq")
-"""Kinds that every kernel has, and that only some devices can have."""
+"""Kinds that every kernel has, but that a loopback interface may not accept."""

@@ -1,7 +1,8 @@
-"""Requirements of the sampler on a host: Perl, its modules, and files of the kernel.
+"""Requirements of the sampler on a host: Perl with some modules, and some files of the kernel.
 
-Without Perl or one of its modules, `ss` takes only two samples of a run. CPU time is then that of
-the middle of the transfer and includes the sampler's own; queues and windows are of two moments.
+Without Perl or one of the modules, `ss` takes only two samples of a run. CPU time then covers only
+the middle of the transfer, and includes the time that sampling takes. Queues and windows are known
+at two moments only.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.model import Command
 
 MODULES = {"Time::HiRes": "perl-Time-HiRes", "Socket": "perl-Socket", "POSIX": "perl-POSIX"}
-"""Perl module -> the package that contains it in distributions that split Perl."""
+"""Perl module -> its package in distributions that split Perl into packages."""
 
 NEEDED = f"""
 command -v perl >/dev/null || echo perl

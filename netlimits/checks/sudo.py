@@ -1,7 +1,7 @@
-"""The rights of a login that is not root: sudo must allow every command that needs root.
+"""sudo: if the login is not root, sudo must allow every command that needs root.
 
-These are the changes of every configuration, the commands that restore them, and packet traces.
-`sudo -l COMMAND` asks without running anything.
+Such commands are the changes of every configuration, the commands that restore them, and packet
+traces. `sudo -l COMMAND` shows if a command is allowed, without running it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from netlimits.model import Command, Completed, SettingUse, Setup
 from netlimits.settings import options_of, setting
 
 MOST = 200
-"""Maximum number of commands to ask about; later ones differ little."""
+"""Maximum number of commands to ask sudo about; later commands differ little."""
 
 WIDTH = 160
 """Maximum characters of a command in a message."""
@@ -59,7 +59,7 @@ class Sudo(Check):
 
 
 def _cut(argv: tuple[str, ...]) -> str:
-    """Return a command line for a message; restoring an MTU takes a hundred sysctls."""
+    """Return a command line cut to WIDTH: restoring an MTU takes a hundred sysctls."""
     line = shlex.join(argv)
     return line if len(line) <= WIDTH else f"{line[:WIDTH]} …"
 
@@ -81,12 +81,12 @@ def _of_setting(site: Site, role: str, use: SettingUse) -> Iterator[tuple[str, .
     state = site.states.get((role, kind.read(interface, use.options)))
     if state is None:
         return
-    # change it from the present state, and from an unknown one that another configuration left
+    # the change starts from the present state, or from one that another configuration left
     for from_state in (state, {}):
         try:
             options = options_of(use, role, site.machines)
             yield from _rooted(kind.change(interface, from_state, options))
-        except SettingError:  # `survey.settings` reports it
+        except SettingError:  # `survey.settings` reports this error
             return
     yield from _rooted(kind.undo(interface, state, {}))
 
@@ -107,7 +107,7 @@ def _pacing(requirement: Setup, site: Site, role: str) -> Iterator[SettingUse]:
 
 def _rooted(commands: Iterable[Command]) -> Iterator[tuple[str, ...]]:
     for command in commands:
-        # from an unknown state, `route` has placeholders for values that only a state contains
+        # if the state is unknown, `route` has placeholders for values of the state
         if command.sudo and not {"NETWORK", "…"} & set(command.argv):
             yield command.argv
         yield from (by_hand.argv for by_hand in command.by_hand if by_hand.sudo)

@@ -1,4 +1,4 @@
-"""tcpdump, if the experiment asks for a packet trace."""
+"""tcpdump: it must be installed if the experiment asks for a packet trace."""
 
 from __future__ import annotations
 

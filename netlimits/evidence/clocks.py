@@ -1,4 +1,4 @@
-"""The offset between two clocks, by the shortest of several round trips (RFC 5905, section 10)."""
+"""The offset between two clocks, from the shortest of some round trips (RFC 5905, section 10)."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """CPU utilization and service demand from /proc/stat, by the same rule for every tool.
 
-A CPU's busy time is wall − Δidle − Δiowait and not the sum of its busy ticks. Ticks are samples:
-traffic paced by a timer can hide between them (25 µs/KiB of work showed as 8), but tickless kernels
-measure idle time. Wall time is taken from the host's clock, else from /proc/uptime (10 ms).
+A CPU's busy time is wall − Δidle − Δiowait, not the sum of its busy ticks. Busy ticks are samples,
+and work that a timer starts can fall between them (25 µs/KiB of work showed as 8). Idle time is
+measured, because kernels are tickless when idle. Wall time is taken from the host's clock, or from
+/proc/uptime (10 ms) if the clock is not usable.
 
-Columns with `ticks` in their names follow netperf's own formula (calc_service_demand of netlib.c),
-which counts ticks, with iowait as busy, and averages the CPUs' shares. Ticks that the kernel misses
-were busy ones: for each CPU, 1 - util = (1 - util by ticks) x (1 - lost share).
+Columns with `ticks` in their names follow netperf's own formula (calc_service_demand of netlib.c).
+It counts ticks, takes iowait as busy, and averages the shares of the CPUs. The kernel misses only
+busy ticks, so 1 - util = (1 - util by ticks) x (1 - lost share) for each CPU.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ $clock->();
 0;
 """
 READ = Command(("sh", "-c", SCRIPT), deadline=10, perl=PERL)
-"""Prints the clock before and after /proc/uptime and /proc/stat."""
+"""Command that prints /proc/uptime and /proc/stat, with the clock before and after them."""
 
 HZ = 100
 """Ticks per second in /proc/stat (USER_HZ), whatever the kernel's own timer."""
 
 CLOCK_S = 0.05
-"""Maximum difference in seconds between wall time by the clock and by the uptime, unless the clock
-was set. The uptime is truncated to 10 ms."""
+"""Maximum difference in seconds between the wall times by the clock and by the uptime. If it is
+larger, the clock was set. The uptime is truncated to 10 ms."""
 
 IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL = 3, 4, 5, 6, 7
 """Columns of a CPU's line in /proc/stat, counted from 0; before them come user, nice and system."""
@@ -45,7 +46,7 @@ IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL = 3, 4, 5, 6, 7
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """A reading of /proc/stat: each CPU's ticks since boot, by the columns of its line.
+    """A reading of /proc/stat: for each CPU its ticks since boot, in the order of the columns.
 
     `clock_s` is the time of the reading; None if the host's `date` prints no fractions.
     """
@@ -62,15 +63,18 @@ class CpuUse:
     """The CPU use of one or several machines between two readings.
 
     Attributes:
-        util_pct: Use of the whole machine, without the sampler's.
-        peak_pct: Use of the busiest CPU, `peak_cpu`.
-        busy_s: CPU seconds used on all CPUs in `seconds`, without the sampler's.
+        util_pct: CPU use of the whole machine, without the sampler.
+        peak_pct: CPU use of the busiest CPU, `peak_cpu`.
+        busy_s: CPU seconds used on all CPUs during `seconds`, without the sampler.
         count: Number of CPUs.
-        irq_pct: Share of ticks, mean of all CPUs; so are `softirq_pct` and `steal_pct`.
-        peak_softirq_pct: Softirq's share of ticks on the CPU with the most, `peak_softirq_cpu`.
-        ticks_pct: Use of the whole machine by netperf's formula; `ticks_s` is that in CPU seconds.
-        own_pct: Use of the whole machine by the sampler.
-        lost_ticks_pct: Share of the time that no tick counts.
+        irq_pct: Share of ticks that interrupts used, as the mean of all CPUs. `softirq_pct` and
+            `steal_pct` are defined in the same way.
+        peak_softirq_pct: Share of ticks that softirq used on the CPU with the largest share, which
+            is `peak_softirq_cpu`.
+        ticks_pct: CPU use of the whole machine by netperf's formula.
+        ticks_s: The same use in CPU seconds.
+        own_pct: CPU use of the sampler, as a share of the whole machine.
+        lost_ticks_pct: Share of the wall time for which the kernel counted no tick.
     """
 
     util_pct: float
@@ -107,7 +111,7 @@ def times(completed: Completed) -> CpuTimes:
             uptime = uptime or name
         if not _CPU.fullmatch(name):
             continue
-        fields = rest.split()[:8]  # user time includes the guest times after these
+        fields = rest.split()[:8]  # user time includes the guest times, the columns after these
         if len(fields) < 8 or not all(map(_TICKS.fullmatch, fields)):
             raise ToolFailure(f"{completed.host}: /proc/stat is incomplete: {line[:80]!r}")
         cpus.append(int(name[3:]))
@@ -121,7 +125,7 @@ def times(completed: Completed) -> CpuTimes:
 
 
 def wall(before: CpuTimes, after: CpuTimes) -> float:
-    """Return the seconds between two readings by the clock, or by the uptime if it was set."""
+    """Return the seconds between two readings by the clock; by the uptime if the clock was set."""
     uptime = after.uptime_s - before.uptime_s
     if before.clock_s is None or after.clock_s is None:
         return uptime
@@ -130,7 +134,7 @@ def wall(before: CpuTimes, after: CpuTimes) -> float:
 
 
 def hotplugged(before: Collection[int], after: Collection[int]) -> str:
-    """Return which CPUs went offline or online: "CPU 3 went offline"."""
+    """Describe which CPUs went offline or online, such as "CPU 3 went offline"."""
     changes = (("offline", {*before} - {*after}), ("online", {*after} - {*before}))
     return "; ".join(
         f"CPU {', '.join(map(str, sorted(cpus)))} went {how}" for how, cpus in changes if cpus
@@ -207,7 +211,7 @@ def pooled(uses: Sequence[CpuUse]) -> CpuUse:
 
 
 def service_demand(busy_s: float, units: float) -> float:
-    """Return the µs of CPU time for each unit (KiB or transaction) done in the same window."""
+    """Return the CPU time in µs per unit of work (KiB or transaction)."""
     return busy_s * 1e6 / units
 
 

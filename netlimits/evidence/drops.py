@@ -2,8 +2,8 @@
 
 A histogram trigger of tracefs, in an instance of its own, counts the drops of all network
 namespaces together. bpftrace can separate namespaces, but takes half a second of CPU to start.
-Reasons exist since Linux 5.17. Only IPv4 and IPv6 count, because sockets of other families free
-their messages with the same event.
+Reasons exist since Linux 5.17. Only packets of IPv4 and IPv6 count, because sockets of other
+families cause the same event when they free a message.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from netlimits.model import Command, Completed, Scalar
 from netlimits.model.drop_reasons import ALL_NAMESPACES, NO_LOSS, cause
 
 FACT = "drop_reasons"
-"""Name of the host's fact with the ways to count drops by reason; absent if there are none."""
+"""Name of the fact that lists a host's ways to count drops by reason; absent if it has none."""
 
 BEGUN = "counting drops"
-"""Printed to standard error once every drop is counted."""
+"""Text that the command prints to standard error once it counts every drop."""
 
 _AS_ROOT = """script=$1
 shift
 [ "$(id -u)" = 0 ] || exec sh -c "$script" sh "$@"
 exec unshare -m sh -c "$script" sh "$@"
 """
-"""Run the script in argument 1; as root, in a mount namespace of its own."""
+"""Run the script in argument 1. A root login runs it in a separate mount namespace."""
 
 _FIND = r"""
 separate=$1
@@ -51,8 +51,8 @@ esac
 """
 """Find out how drops can be counted.
 
-Set `ways` (all that the host has), `by` (the one to use) and `spaces` (the number of network
-namespaces; 0 if unknown). Argument 1 is not empty if namespaces are to be separated.
+Set `ways` (all ways that the host has), `by` (the way to use) and `spaces` (the number of network
+namespaces; 0 if unknown). Argument 1 is not empty if the drops of namespaces are to be separated.
 """
 
 _BY_BPFTRACE = """BEGIN { printf("begun\\n"); }
@@ -65,7 +65,7 @@ tracepoint:skb:kfree_skb /args->protocol == 0x0800 || args->protocol == 0x86dd/ 
 }"""
 
 _OF_RX_SK = "if ($n == 0) { $n = ((struct sock *)args->rx_sk)->__sk_common.skc_net.net->ns.inum; }"
-"""Replaces RX_SK from Linux 6.11 on, where the event has the socket that a packet was for."""
+"""Text for RX_SK on Linux 6.11 and later, where the event has the packet's receiving socket."""
 
 _SCRIPT = rf"""{_FIND}
 show() {{
@@ -119,8 +119,8 @@ IMPLIED = {
     ("NOT_SPECIFIED", "udpv6_recvmsg"): "UDP_CSUM",
     ("NOT_SPECIFIED", "__first_packet_length"): "UDP_CSUM",
 }
-"""(Reason, function) -> the actual reason: older kernels give none in functions that have just one.
-"""
+"""(Reason, function) -> the actual reason. Older kernels report no reason in these functions, which
+drop packets for only one reason."""
 
 PLACES = 3
 """Maximum number of drops that `dropped_where` lists."""
@@ -147,8 +147,8 @@ class Drop:
 class CountedDrops:
     """The drops of a host, most frequent first.
 
-    `spaces` is the host's number of network namespaces. `separated` is true if `drops` are of the
-    host's own namespace only; `elsewhere` then counts the others' drops.
+    `spaces` is the number of network namespaces of the host. `separated` is true if `drops` has
+    only drops in the login's namespace. `elsewhere` then counts the drops in other namespaces.
     """
 
     drops: tuple[Drop, ...]
@@ -158,14 +158,14 @@ class CountedDrops:
 
 
 def command(seconds: float, *, separate: bool = False) -> Command:
-    """Return the command that counts drops until it is ended, for at most `seconds`."""
+    """Return the command that counts drops until it is stopped, for at most `seconds`."""
     words = ("1" if separate else "", f"{seconds:g}", _BY_BPFTRACE, _OF_RX_SK)
     argv = ("sh", "-c", _AS_ROOT, "sh", _SCRIPT, *words)
     return Command(argv, deadline=seconds + 10)
 
 
 def probe() -> tuple[str, ...]:
-    """Return the arguments of a command that prints how a host can count drops, else fails."""
+    """Return the arguments of a command that prints how a host can count drops, or fails."""
     return ("sh", "-c", _AS_ROOT, "sh", f"{_FIND}echo $ways spaces=$spaces", "")
 
 
@@ -211,7 +211,7 @@ def together(hosts: Sequence[CountedDrops]) -> CountedDrops:
 
 
 def figures(counted: CountedDrops) -> dict[str, Scalar]:
-    """Return the columns of an end; reasons for which no data is lost do not count."""
+    """Return the columns of an end. Drops for a reason in NO_LOSS do not count."""
     lost = [drop for drop in counted.drops if drop.reason not in NO_LOSS]
     values: dict[str, Scalar] = {"dropped": sum(drop.count for drop in lost)}
     for drop in lost:
@@ -224,7 +224,7 @@ def figures(counted: CountedDrops) -> dict[str, Scalar]:
 
 
 def _added(counts: list[Drop]) -> tuple[Drop, ...]:
-    """Add up drops of the same reason, place and namespace; the most frequent come first."""
+    """Add up drops with the same reason, place and namespace; sort the most frequent first."""
     sums: dict[tuple[str, str, int | None], int] = {}
     for each in counts:
         key = each.reason, each.place, each.namespace

@@ -21,8 +21,8 @@ class CommandRunner(Protocol):
 class Fact:
     """A command whose output describes a host, and the parser of that output.
 
-    The word INTERFACE of `argv` stands for the data interface. A fact that `identifies` differs if
-    the host is another one.
+    The word INTERFACE in `argv` stands for the data interface. `identifies` is true for facts that
+    change if the host is replaced or restarted.
     """
 
     name: str
@@ -56,11 +56,11 @@ def _link(stdout: str) -> dict[str, Any]:
 
 
 _LANE = {2.5: 0.8, 5.0: 0.8, 8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130, 64.0: 0.98}
-"""GT/s of a PCIe lane -> the share of its rate that the line code leaves (64 GT/s uses FLITs)."""
+"""GT/s of a PCIe lane -> share of its rate that remains after the line code (64 GT/s: FLITs)."""
 
 
 def _pcie(stdout: str) -> dict[str, Any]:
-    """Return the GT/s, lanes and Mbit/s of the NIC's PCIe link, current and maximum."""
+    """Return the current and maximum GT/s, lanes and Mbit/s of the NIC's PCIe link."""
     shown = _pairs(stdout)
     known: dict[str, Any] = {}
     for name in ("current", "max"):
@@ -108,7 +108,7 @@ _SERVICES = r"""grep -lsx irqbalance /proc/[0-9]*/comm | grep -q . && echo "irqb
 
 
 def _rss(stdout: str) -> dict[str, Any]:
-    """Return the number of table entries per ring and the hash; the key may be secret."""
+    """Return the table entries per ring and the hash functions, but not the key (a secret)."""
     entries: dict[str, int] = {}
     for row in re.findall(r"^\s*[0-9]+:((?:\s+[0-9]+)+)\s*$", stdout, re.MULTILINE):
         for ring in row.split():
@@ -154,11 +154,11 @@ FACTS: tuple[Fact, ...] = (
     Fact("iproute2", ("ip", "-V"), str.strip),
     Fact(drops.FACT, drops.probe(), str.strip),
 )  # fmt: skip
-"""In the order of storage. Facts that a host lacks are `absent` (see `read`)."""
+"""The facts, in the order in which they are stored. `read` stores a missing fact as `absent`."""
 
 
 TOGETHER = 7
-"""Number of facts read in one round trip. If one hangs, those after it are not read."""
+"""Number of facts that are read in one round trip. If one hangs, the facts after it are absent."""
 
 
 def read(host: CommandRunner, interface: str) -> dict[str, dict[str, Any]]:
@@ -188,7 +188,7 @@ def value(facts: Mapping[str, Mapping[str, Any]], name: str) -> Any:
 
 
 def mismatches(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a clause for each fact by which a host is another one than before."""
+    """Return "NAME was OLD and is NEW" for each changed fact that identifies a host."""
     return tuple(
         f"{fact.name} was {value(before, fact.name)!r} and is {value(now, fact.name)!r}"
         for fact in FACTS
@@ -197,11 +197,11 @@ def mismatches(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, 
 
 
 PASSING = frozenset(("boot_id", "hostname", "uid", "routes", "qdiscs", "link_settings", "link"))
-"""Facts of a boot, a login or an address, which may differ between any two campaigns."""
+"""Facts that depend on a boot, a login or an address, and may change with every campaign."""
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return differences of a host that may explain other figures: "offloads: tso on, then off"."""
+    """Return changes of a host that may have changed figures, as "offloads: tso on, then off"."""
     lines = []
     for fact in FACTS:
         pair = value(before, fact.name), value(after, fact.name)
@@ -220,7 +220,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[st
 
 
 def one_kernel(hosts: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Return True if two of the hosts are on one kernel, whose CPUs would count twice."""
+    """Return True if two of the hosts share a kernel, so that its CPUs would count twice."""
     ids = [value(facts, "boot_id") for facts in hosts.values()]
     boot_ids = [i for i in ids if i]
     return len(set(boot_ids)) < len(boot_ids)

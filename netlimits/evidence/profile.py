@@ -1,8 +1,8 @@
 """CPU profiles of a host during a run, by three scripts that run `perf`.
 
-The first script records until the second ends it. The third folds the recording into stacks, so
-little has to be transferred. They share a folder that only the login can open. `perf` runs as root,
-unless the kernel lets every user profile it and read the names of its functions.
+The first script records until the second script stops it. The third script folds the recording into
+stacks, so that little has to be transferred. The scripts share a folder that only the login can
+open. `perf` runs as root, unless the kernel lets every user profile it and read its symbols.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ MIB = 128
 """Maximum size of a recording in MiB."""
 
 FOLD_SECONDS = 240.0
-"""Deadline of folding. A recording of 2 s on one busy CPU takes about a second."""
+"""Deadline of the third script in seconds. It folds 2 s of one busy CPU in about a second."""
 
 STACKS, OUTPUT = 3_000, 20_000
-"""Maximum number of stacks to print whole (the most frequent), and of lines with shortened ones."""
+"""Maximum number of stacks to print whole (the most frequent stacks), and of shortened stacks."""
 
 _RIGHTS = r"""
 root="sudo -n --"
@@ -157,7 +157,7 @@ fi
 """
 
 RECORDING = "profile: recording"
-"""Printed by the first script once perf takes samples."""
+"""Text that the first script prints once perf takes samples."""
 
 
 def record(role: str, frequency: int, seconds: float) -> Command:
@@ -167,12 +167,12 @@ def record(role: str, frequency: int, seconds: float) -> Command:
 
 
 def trial(frequency: int) -> Command:
-    """Return the command that shows if a host can be profiled, for `checks.profile`."""
+    """Return the command by which `checks.profile` finds out if a host can be profiled."""
     return Command(("sh", "-c", _TRIAL, "profile", str(frequency)), deadline=60)
 
 
 def end(role: str) -> Command:
-    """Return the command that ends a recording."""
+    """Return the command that stops a recording."""
     return Command(("sh", "-c", _END, "profile", role), deadline=30)
 
 

@@ -6,7 +6,7 @@ from netlimits.model import Command, Trace
 
 
 def command(interface: str, trace: Trace, seconds: float, leave_out: int | None) -> Command:
-    """Return the tcpdump command for at most `seconds`; it ignores the port `leave_out`."""
+    """Return the tcpdump command. It ends after `seconds`, and ignores the port `leave_out`."""
     argv = (
         *("timeout", "-s", "INT", f"{seconds:g}", "tcpdump", "-i", interface, "-nn", "-S", "-tt"),
         *("-c", str(trace.packets), "-s", str(trace.snap_bytes), "tcp"),
@@ -16,5 +16,5 @@ def command(interface: str, trace: Trace, seconds: float, leave_out: int | None)
 
 
 def listens(stderr: str) -> bool:
-    """Return True once tcpdump captures: it prints this after it has set its filter."""
+    """Return True once tcpdump captures. It prints its message after it has set its filter."""
     return "listening on " in stderr

@@ -23,7 +23,7 @@ from netlimits.model import Experiment, Scalar, Values, cells
 
 LIMIT = 10_000_000
 _KEPT = 2**16
-"""Results that are cached for each `exclude` condition."""
+"""Maximum number of cached results of each `exclude` condition."""
 _QUOTED = frozenset(',"\r\n')
 
 
@@ -60,7 +60,7 @@ class _Axis:
 
 
 class Configurations:
-    """The configurations of an experiment; `errors` are those of `exclude` and `include`."""
+    """The configurations of an experiment; `errors` has the errors of `exclude` and `include`."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -292,7 +292,7 @@ def _pieces(values: Values) -> tuple[str, ...]:
 
 
 def _picker(columns: tuple[str, ...]) -> Callable[[list[str]], Iterable[str]]:
-    """Return a function that puts pieces from the columns' order into the order of sorted names."""
+    """Return a function that takes pieces in the order of `columns` and sorts them by name."""
     order = sorted(range(len(columns)), key=columns.__getitem__)
     return operator.itemgetter(*order) if len(order) > 1 else list
 

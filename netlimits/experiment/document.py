@@ -69,13 +69,14 @@ def dotted(key: Sequence[str | int]) -> str:
 def load(path: Path | str, *, repeated: bool = False) -> Document:
     """Load the document in a file. Raises DocumentError if it is invalid or cannot be read.
 
-    With `repeated`, duplicate keys are collected in `Document.repeated` instead of raised.
+    With `repeated`, errors for duplicate keys are stored in `Document.repeated` and not raised.
     """
     path = Path(path)
     try:
         if path.is_dir():
             raise DocumentError("is a directory, not a YAML file", path=path)
-        if path.is_file() and not path.stat().st_size:  # a read of /proc/kmsg (size 0) blocks
+        # a file of size 0 is not read: reading /proc/kmsg would block
+        if path.is_file() and not path.stat().st_size:
             raise DocumentError(EMPTY, path=path, line=1)
         # opening a named pipe must not wait for a writer; the pipe of <(…) already has a writer
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -161,7 +162,7 @@ class _Builder:
             while loader.check_event():
                 self.take(loader.get_event(), loader)
         except yaml.reader.ReaderError as error:
-            # position counts characters, since the text is decoded already
+            # `position` counts characters, since the text has already been decoded
             line = text.count("\n", 0, error.position) + 1
             code_point = (
                 ord(error.character) if isinstance(error.character, str) else error.character
@@ -172,7 +173,7 @@ class _Builder:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             raise self.error(_syntax(error), mark.line + 1 if mark else 1) from None
-        except (ValueError, OverflowError):  # from chr(): an escape past the last code point
+        except (ValueError, OverflowError):  # chr() rejects an escape past the last code point
             raise self.error("not YAML: an escape such as \\U… names no character", 1) from None
         return self.root
 
@@ -238,7 +239,7 @@ class _Builder:
         return _Node(content, line)
 
     def add(self, node: _Node, line: int, event: Any = None) -> None:
-        """Add a node to the innermost open collection; an alias adds a node that is complete."""
+        """Add a node to the innermost open collection. The node of an alias is already complete."""
         self.total += node.size
         if self.total > NODE_LIMIT:
             raise self.error(f"more than {NODE_LIMIT:,} values once aliases are written out", line)
@@ -291,7 +292,7 @@ def _tag(tag: str) -> str:
 
 
 def _syntax(error: yaml.MarkedYAMLError) -> str:
-    """Return PyYAML's complaint in one line, in plain words where its own are hard to read."""
+    """Return PyYAML's error message on one line, reworded where it is hard to understand."""
     problem = error.problem or error.context or "cannot be read"
     if "'\\t'" in problem:
         return "not YAML: there is a tab; use spaces"

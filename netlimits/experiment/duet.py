@@ -1,7 +1,7 @@
 """A duet: two experiments as one, whose runs are interleaved in the same blocks.
 
-Drift affects both sides alike. The sides differ in settings, options, programs or machines; they
-have the same roles, tools, factors and repetition, by which configurations are matched.
+Drift affects both sides alike. The sides differ in settings, options, programs or machines. They
+have the same roles, tools, factors and repetition. Configurations are matched by their factors.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def other_roles(
 
 
 class Interleaved:
-    """The configurations of both sides of a duet, those of the first side first."""
+    """The configurations of both sides of a duet; the first side comes first."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -178,7 +178,7 @@ def _refuse(before: Experiment, after: Experiment) -> None:
 
 
 def _unmatched(before: Experiment, after: Experiment) -> str:
-    """Explain why the sides share no configuration, by the first factor without common values."""
+    """Explain why the sides share no configuration: name the first factor without common values."""
     for name, values in before.factors.items():
         others = after.factors.get(name, values)
         if not {repr(v) for v in values} & {repr(v) for v in others}:

@@ -27,7 +27,7 @@ ROUND_LIMIT = 30
 """Maximum number of digits that `round` takes, on either side of the decimal point."""
 
 CONSTANTS: Mapping[str, Scalar] = {"true": True, "false": False, "null": None}
-"""YAML's names for what Python writes with a capital letter; both are understood."""
+"""YAML's names of Python's constants True, False and None. An expression may use both forms."""
 FUNCTIONS: Mapping[str, tuple[int, int]] = {
     "min": (2, 100),
     "max": (2, 100),
@@ -49,7 +49,7 @@ _NUMBERS = frozenset((int, float, bool))
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A parsed expression that is allowed; `names` are the names that it looks up."""
+    """A parsed expression with allowed operations only; `names` are the names that it looks up."""
 
     text: str
     names: frozenset[str]

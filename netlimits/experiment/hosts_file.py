@@ -107,7 +107,7 @@ def _of_mesh(
     roles: tuple[str, ...],
     errors: list[DocumentError],
 ) -> dict[str, Machine]:
-    """Return a mesh's machines: the first under `hosts`, or of the file without `hosts`."""
+    """Return a mesh's machines: the first ones under `hosts`, or in a file without `hosts`."""
     listed = isinstance(document.data.get(pairs.HOSTS), list)
     every = [m for role, m in written.items() if role.startswith(f"{pairs.HOSTS}-") or not listed]
     if len(every) < len(roles) and not errors:

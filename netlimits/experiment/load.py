@@ -1,4 +1,4 @@
-"""Load an experiment file: YAML in, `Experiment` out, or all of its errors with their lines.
+"""Load an experiment file: return an `Experiment`, or raise all errors with their lines.
 
 If parts of a file are invalid, the other parts are still checked, and all errors are reported
 together.
@@ -48,7 +48,7 @@ def sides(
 
 
 def _against(error: DocumentError, changes: Sequence[tuple[str, str]]) -> DocumentError:
-    """Return the error, with `--against` as its option if one of `changes` caused it."""
+    """Return the error; if one of `changes` caused it, name the option `--against`."""
     key, colon, rest = error.key.partition(": ")
     if not any(key == f"--set {text}" for text, _ in changes):
         return error
@@ -84,8 +84,8 @@ def _read(
     data, where, misspelt = renamed(data, where)
     errors = shape_errors(data, where)
     unknown = data.keys() - schema.structure()["properties"].keys()
-    if unknown:
-        errors = [error for error in errors if error.steps]  # the key may be misspelt
+    if unknown:  # a key that seems to be missing may only be misspelt
+        errors = [error for error in errors if error.steps]
     salvaged = salvage(data, errors, read.replaced)
     reader = Reader(salvaged, where, read.text)
     experiment = reader.experiment()

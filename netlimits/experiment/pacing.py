@@ -1,7 +1,7 @@
-"""A constant bit rate by netperf's -q, fq's maxrate or tbf, each of which counts whole frames.
+"""Pace a sender at a constant bit rate: by netperf's -q, fq's maxrate or tbf.
 
-If a qdisc dropped packets, the sender would count data that never left. So its queue holds more
-than a socket's send buffer.
+All of them count whole frames. If a qdisc dropped packets, the sender would count data that never
+left. So the qdisc's queue holds more than a socket's send buffer.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ socket (`own`) needs neither."""
 QUEUE_PACKETS = 20_000
 QUEUE_BYTES = 32 << 20
 BURST_S = 2e-3
-"""Burst of tbf in seconds at its rate: short compared with a run, long with a timer tick."""
+"""Burst of tbf in seconds at its rate: much shorter than a run, but longer than a timer tick."""
 
 LEAST_BURST = 16 << 10
-"""Bytes; tbf drops a frame that is longer than its burst, and jumbo frames have 9 KB. It is also
+"""Minimum burst in bytes. tbf drops a frame that is longer; jumbo frames have 9 KB. It is also
 the `initial_quantum` of fq, which a new flow sends unpaced (fq's default is ten times the MTU).
 """
 

@@ -57,7 +57,7 @@ def _same_places(places: range | array[int], _: int) -> range | array[int]:
 
 
 class Plan:
-    """The plan of one experiment; `len()` is its number of runs, including skipped ones."""
+    """The plan of one experiment; `len()` is its number of runs, including skipped runs."""
 
     def __init__(self, experiment: Experiment, skipped: Mapping[str, str] | None = None) -> None:
         self.experiment = experiment
@@ -174,7 +174,7 @@ class Plan:
             yield from self._expanded(first)
 
     def _expanded(self, first: int = 1) -> Iterator[Run]:
-        """Yield every run of the configurations; in a search, with the lowest or highest load."""
+        """Yield every run of the plan. For a search, yield runs at the lowest and highest load."""
         order = itertools.islice(self._order(), first - 1, None)
         for number, (block, chosen) in enumerate(order, first):
             profiled, place = divmod(chosen, len(self.configurations))

@@ -135,7 +135,7 @@ def word_entry() -> dict[str, Any]:
 
 
 def chart_entry(kind: str | None = None) -> dict[str, Any]:
-    """Return the schema of a kind of chart; without one, it allows the options of all kinds."""
+    """Return the schema of a kind of chart; by default it allows the options of all kinds."""
     takes = OPTIONS if kind is None else KINDS[kind].options
     return {
         "type": "object",

@@ -22,7 +22,8 @@ NAME = "^[A-Za-z_][A-Za-z0-9_]*$(?!\\n)"
 ROLE = "^[A-Za-z][A-Za-z0-9_-]{0,31}$(?!\\n)"
 ROLES = ("sender", "receiver")
 WHEN = "when"
-"""A key in an entry of `settings:` that names no setting; the only other such key is `roles`."""
+"""A key in an entry of `settings:` that names no setting. The only other key of this kind is
+`roles`."""
 
 ORDERS = ("blocked", "shuffled", "listed", "coin-flips")
 

@@ -27,7 +27,7 @@ def faults(instance: Any, schema: Mapping[str, Any], *, skip_templates: bool) ->
     """Return every violation of the schema; `skip_templates` allows `${…}` for any value."""
     validator = _validator(skip_templates)(schema)
     errors = list(validator.iter_errors(instance))
-    # a value of the wrong type is reported as such, without its other violations
+    # if a value has the wrong type, report only that and not its other violations
     odd = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
     return [
         fault
@@ -106,7 +106,7 @@ def _best_branch(error: Any, key: KeyPath) -> Iterator[Fault]:
 
 
 def _other_kind(error: Any) -> bool:
-    """Return True if the alternative expects another kind of value than the one written."""
+    """Return True if the alternative expects another kind of value than the written value."""
     if error.relative_path:
         return False
     collection = isinstance(error.instance, dict | list)

@@ -41,7 +41,7 @@ class TextFormat(NamedTuple):
 
 
 class DocumentFormat(NamedTuple):
-    """A format of JSON: `recognizes` a document, `read` parses the runs of consecutive ones."""
+    """A format of JSON: `recognizes` a document; `read` parses the runs of several documents."""
 
     name: str
     recognizes: Callable[[Mapping[str, Any]], bool]

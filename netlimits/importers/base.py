@@ -48,7 +48,7 @@ FACTORS = (
     "congestion_control",
     "brand",
 )
-"""Factors of imported runs, in the order of the columns; a run has those that its file states.
+"""Factors of imported runs, in the order of the columns. A run has only those that its file states.
 
 Other factors, such as those from a benchmark's own metadata, follow these.
 """
@@ -58,7 +58,7 @@ _ANSI = re.compile(
     r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78M])"
 )
 _INTERRUPT = re.compile(r"^(?:\^C)+", re.MULTILINE)
-"""What a terminal prints for Ctrl-C, before the tool's summary on the same line."""
+"""Text that a terminal prints for Ctrl-C, before the tool's summary on the same line."""
 _STAMPS = (
     re.compile(
         r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
@@ -76,7 +76,7 @@ _STAMPS = (
 )
 """Prefixes that loggers, `ts`, `--timestamps`, containers and mails put before every line."""
 STAMPED = 0.8
-"""Minimum share of the lines that have a prefix for it to be removed."""
+"""A prefix is removed if at least this share of the lines has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def too_large(limit: int, size: int | None = None) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text on one line, cut at TEXT_LIMIT characters, with blanks for unprintable ones."""
+    """Return one line of at most TEXT_LIMIT characters, with blanks for unprintable characters."""
     printable = "".join(c if c.isprintable() else " " for c in text[: 4 * TEXT_LIMIT])
     return one_line(printable)[:TEXT_LIMIT]
 
@@ -236,7 +236,7 @@ def slug(name: str) -> str:
 
 
 def iso_seconds(text: object) -> float | None:
-    """Convert an ISO time (UTC if it has no zone) to seconds since 1970; None if it is not one."""
+    """Convert an ISO time (UTC if it has no zone) to seconds since 1970; None if it is invalid."""
     if not isinstance(text, str) or len(text) > 40:
         return None
     try:
@@ -281,7 +281,7 @@ def _encoding(data: bytes) -> str:
 
 
 def _unstamped(lines: list[str]) -> list[str]:
-    """Remove up to two successive prefixes, each of which nearly all lines have."""
+    """Remove up to two successive prefixes. Nearly all lines must have the prefix."""
     for _ in range(2):
         filled = [line for line in lines if line.strip()]
         for stamp in _STAMPS:

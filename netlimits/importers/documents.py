@@ -1,4 +1,4 @@
-"""Find the JSON objects in a text: documents, an array of them, or those between lines of a log.
+"""Find the JSON objects in a text: single ones, those in an array, or those in a log.
 
 A document that breaks off after its first line is an error, so that none is lost unnoticed.
 """

@@ -157,7 +157,7 @@ def _figures(
 def _latency(
     document: Mapping[str, Any], series: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[str, Scalar]]:
-    """Yield the latency of one ping series: the ICMP one, else the first."""
+    """Yield the latency of one ping series: the ICMP series if there is one, else the first."""
     names = [name for name in series if _PING.match(name) and not _DERIVED.search(name)]
     if not names:
         return

@@ -240,7 +240,7 @@ def _keep(archive: store.Archive, file: _Read) -> None:
 
 
 def _sources(read: Sequence[_Read], given: Given) -> ImportedFiles:
-    """Return the entry of campaign.json; its factors are those of file names, then known ones."""
+    """Return the entry of campaign.json. Factors from file names come first, then known factors."""
     named = dict.fromkeys(name for file in read for name in file.about.get("values", ()))
     stated = {name for file in read for run in file.runs for name in run.values}
     every = [*named, *(name for name in FACTORS if name in stated), *given.factors, *sorted(stated)]
@@ -279,7 +279,7 @@ def _rows(
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files without duplicates; a folder stands for its files, except hidden ones."""
+    """Return the files without duplicates; a folder stands for its files that are not hidden."""
     files: list[Path] = []
     for path in paths:
         if not path.is_dir():

@@ -163,7 +163,7 @@ def _flow(document: _Document, way: Way) -> FlowCounts:
     streams = document.test["num_streams"] if is_count(document.test.get("num_streams")) else 1
     if document.udp and count is not None and is_count(size) and datagrams:
         # 3.18 leaves a datagram of each stream out of the bytes. If the datagrams exceed the bytes
-        # by more, the server counted them, including those of omitted seconds.
+        # by more, the server counted them, including datagrams of omitted seconds.
         count = datagrams * size if datagrams * size <= count + streams * size else count
     lost, packets = _losses(got)
     if lost is None and document.udp:
@@ -211,7 +211,7 @@ def _before_312(total: Mapping[str, Any], way: Way) -> FlowCounts:
 
 
 def _of_server(flow: FlowCounts) -> FlowCounts:
-    """Return the counts without those of the client, which a server prints as 0."""
+    """Return the counts without the client's counts, which a server prints as 0."""
     if flow.sender == "remote":
         return replace(flow, arrived=None, arrived_s=None, jitter_us=None)
     loss = _own_loss([flow]) if flow.datagrams else None
@@ -228,7 +228,7 @@ def _own_loss(flows: Sequence[FlowCounts]) -> float | None:
 
 
 def _refuse(document: _Document, flows: Sequence[FlowCounts]) -> None:
-    """Raise ToolFailure for a run without data, that ended early, or that lacks streams."""
+    """Raise ToolFailure if a run has no data, ended early, or lacks streams."""
     for flow in flows:
         flow.refuse_nonsense()
     duration = document.test.get("duration")
@@ -305,7 +305,7 @@ def _timeline(document: _Document, way: Way, end: str) -> Iterator[InterimResult
             count, seconds, ending = (each.get(key) for key in ("bytes", "seconds", "end"))
             if not (is_number(count) and is_number(seconds) and is_number(ending)):
                 continue
-            # the first interval after omitted ones claims to begin in them, but counts none of them
+            # the first interval after the omitted time claims to begin in it, but counts none of it
             seconds = min(seconds, ending)
             if seconds <= 0 or count < 0:
                 continue

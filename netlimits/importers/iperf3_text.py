@@ -43,7 +43,7 @@ _SERVER = re.compile(r"Accepted connection from (\S+), port \d+")
 _REVERSE = re.compile(r"Reverse mode, remote host \S+ is sending")
 _ERROR = re.compile(r"iperf3: (?:error - |interrupt - )(.*)|iperf3: (unable to .*)")
 _INTERRUPT = re.compile(r"iperf3: interrupt - .*")
-"""Printed after the summary of the run that Ctrl-C ended."""
+"""Line that iperf3 prints after the summary of a run that Ctrl-C ended."""
 _HEADER = re.compile(r"\[ ID\](?:\[Role\])? Interval +Transfer +(?:Bandwidth|Bitrate)\b(.*)")
 _TEST = re.compile(
     r"Starting Test: protocol: (\w{1,8}), (\d{1,6}) streams, (\d{1,9}) byte blocks, "
@@ -183,7 +183,7 @@ def _add(run: _Run, line: str, header: re.Match[str] | None) -> None:
 
 
 def _counts(rest: str) -> tuple[Any, Any]:
-    """Return what follows a rate, as `Line.datagrams` and `Line.tcp`."""
+    """Parse the text after a rate; return values for `Line.datagrams` and `Line.tcp`."""
     if of := _DATAGRAMS.match(rest):
         return (1000 * float(of[1]), float(of[2]), float(of[3])), None
     if of := _RETRANSMITS.fullmatch(rest):
@@ -215,7 +215,7 @@ def _udp(run: _Run) -> bool:
 
 
 def _ways(run: _Run) -> list[tuple[str, str, str]]:
-    """Return sender, receiver, and role of the lines, for each direction."""
+    """Return (sender, receiver, role of the lines) for each direction."""
     if {result.role for result in run.results} >= {"TX", "RX"}:
         first, second = ("RX", "TX") if run.server else ("TX", "RX")
         return [("local", "remote", first), ("remote", "local", second)]

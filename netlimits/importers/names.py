@@ -77,8 +77,8 @@ class NamePattern:
 def guess(paths: Sequence[str]) -> NamePattern | None:
     """Return a pattern that matches all paths, with a factor for each field that differs.
 
-    None for fewer than two paths, or if the names have no common form or differ only in the number
-    of a repetition.
+    Return None for fewer than two paths. Return None also if the names have no common form, or if
+    they differ only in the number of a repetition.
     """
     if len(paths) < 2:
         return None
@@ -115,7 +115,7 @@ def _depth(split: Sequence[Sequence[str]]) -> int:
 
 
 def _replicate(rows: Sequence[Sequence[str]], varying: Sequence[int]) -> int | None:
-    """Return the index of the last field that differs if it numbers repetitions, else None."""
+    """Return the index of the last differing field if it numbers repetitions, else None."""
     if not varying:
         return None
     last = varying[-1]

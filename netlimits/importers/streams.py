@@ -14,7 +14,7 @@ from netlimits.importers.base import SHORT
 from netlimits.model import Scalar
 
 _MORE, _WAITING = 1.1, 2**20
-"""Data that arrived may exceed what was sent by this factor plus these bytes, not by more."""
+"""Maximum of the arrived bytes: the sent bytes times this factor, plus this number of bytes."""
 
 _APART = 0.25
 """Interim results of both ends are one row if they end at most this share of an interval apart."""
@@ -34,7 +34,7 @@ class FlowCounts:
     loss_pct: float | None = None  # if the receiver counts datagrams but not bytes
     jitter_us: float | None = None
     datagrams: bool = False
-    lost: float | None = None  # of `packets` datagrams
+    lost: float | None = None  # lost datagrams of `packets` datagrams
     packets: float | None = None
 
     @property
@@ -160,7 +160,7 @@ class InterimResult:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of figures as iperf and iperf3 print it, of a stream or of all ("SUM")."""
+    """A line of figures as iperf and iperf3 print it, of one stream or of all streams ("SUM")."""
 
     stream: str
     start: float
@@ -234,7 +234,7 @@ def rows(
     """
     merged: dict[tuple[int, int, str], dict[str, float]] = {}
     for timeline in sorted(timelines, key=lambda each: each[0].way if each else ""):
-        for each in timeline:  # those of receivers come first, since "recv" < "send"
+        for each in timeline:  # results of receivers come first, since "recv" < "send"
             begun = {"ending_s": origin + each.ending_s, "interval_s": each.seconds}
             key = (each.place, each.stream, "")
             row = merged.setdefault(key, begun)

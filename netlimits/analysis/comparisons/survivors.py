@@ -1,9 +1,9 @@
 """Runs that did not end ok, and their effect on a comparison of the ok runs.
 
 Slow runs time out, so the remaining runs are too good. Therefore the side with the smaller share of
-ok runs is never called `better`. The other side is called `worse` only if it is still worse without
-as large a share of its worst runs (Lee, "Training, Wages, and Sample Selection", 2009). Fisher's
-exact test decides whether the shares differ significantly.
+ok runs is never called `better`. The other side is called `worse` only if it is still worse after
+the same share of its worst runs was left out (Lee, "Training, Wages, and Sample Selection", 2009).
+Fisher's exact test decides whether the shares differ significantly.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def _choose(n: int, k: np.ndarray) -> np.ndarray:
 
 
 def best_runs(row: Mapping[str, Any], sample: np.ndarray, better: str) -> np.ndarray:
-    """Return a mask of the best runs of `after`: at most the share of runs that is ok before.
+    """Return a mask of the best runs of `after`.
 
-    The share is relative to the share of runs that is ok after.
+    It keeps at most as many as would be ok if the share of ok runs were the same as before.
     """
     before, after = _crossed(row)
     share = min(1.0, before / after) if after else 1.0

@@ -1,4 +1,4 @@
-"""The verdict on a ratio, and how many runs would decide an unclear one."""
+"""The verdict on a ratio, and the number of runs that would decide an unclear verdict."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _of_ratio(ratio: tuple[float, float, float, float], limits: tuple[str, float
     if low >= least and high <= most:
         return SAME
     beyond = not least <= value <= most
-    if not (beyond and p <= p_limit):  # a missing p is no discovery
+    if not (beyond and p <= p_limit):  # a missing p is not significant
         return UNCLEAR
     return BETTER if value > 1 else WORSE
 

@@ -137,7 +137,7 @@ class _Count:
         return cls(number, None if text else True, after_syn=syn)
 
     def relative(self, number: int, decide: bool, is_ack: bool = False) -> int:
-        """Return the number relative to `base`, beyond 2³² on a long connection."""
+        """Return the number relative to `base`; on a long connection it exceeds 2³²."""
         if decide and self.absolute is None and number == self.base and not is_ack:
             # data never has its SYN's number, so an equal number is relative
             self.absolute = False if self.after_syn else None

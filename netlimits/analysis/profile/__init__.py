@@ -50,7 +50,7 @@ def profile(
     Returns:
         A row for each configuration, end (`local`, `remote`) and category: the factors, `end`,
         `category`; `share_pct` with `share_low` and `share_high`, the share of all busy samples;
-        `cost_us` with `low` and `high`, that share of the other runs' service demand, in µs of CPU
+        `cost_us` with `low` and `high`, that share of other runs' service demand, in µs of CPU
         time for each `per` (KiB or transaction); `samples` of the category, `n` runs without a
         profile and `profiled` runs. `attrs["notes"]` has the notes, and
         `attrs["throughput"]` the ratio of profiled to other runs: value, low, high.

@@ -1,7 +1,7 @@
 """Runs in DuckDB, when they are too many for memory.
 
 The factors are decided on a small frame with two rows of each kind of run (`sketches`). Figures are
-read as arrays, one column of all runs at a time (`streams`). DuckDB counts.
+read as arrays, one column of all runs at a time (`streams`). Runs are counted in DuckDB.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Relation:
         return self.rows.filter(f"run not in ({numbers}) or not ({each})")
 
     def _superseded(self, run: str) -> pa.Table:
-        """Return the superseded attempts: all except the one that counts."""
+        """Return the superseded attempts: all except the attempt that counts."""
         order = "attempt desc"
         if "status" in self.columns:
             order = f"(status <> 'interrupted') desc, {order}"

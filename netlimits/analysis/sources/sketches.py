@@ -27,7 +27,7 @@ SIGNS = (
 """Columns that `frames.direction` reads; only whether they are above zero matters."""
 
 LABELS = ("config", "campaign", "status", "shared_kernel", "paced_by")
-"""Columns whose values all appear in a sketch, like those of factors and derived values."""
+"""Columns whose values all appear in a sketch, like the values of factors and derived values."""
 
 Key = tuple[Any, ...]
 
@@ -114,7 +114,7 @@ def outcomes(runs: Relation) -> dict[str, int]:
 
 
 def without_outcome(runs: Relation) -> int:
-    """Return how many runs have no outcome, including those that never began."""
+    """Return how many runs have no outcome, including runs that never began."""
     known = outcomes(runs)
     planned: int = runs.attrs.get("planned", [sum(known.values())])[0]
     return max(0, planned - sum(known.get(name, 0) for name in OUTCOMES))

@@ -90,7 +90,7 @@ def by_block(
 
 
 def _number(runs: Relation, column: str) -> str:
-    """Return SQL for a column as numbers; tools' own columns stand in as in `frames.usable`."""
+    """Return SQL for a column as numbers; tools' own columns fill gaps, as in `frames.usable`."""
     if column == "block":
         return "runs.block"
     own = frames.tools_own_of(runs.columns, column)

@@ -85,8 +85,8 @@ def timeline(
 ) -> pd.DataFrame:
     """Return a run's samples as a frame: a row for each sample of a host, in order of time.
 
-    `changes` are those of throughput (time, Mbit/s before, after). `begin_s` is time 0 in seconds
-    since 1970.
+    `changes` has (time, Mbit/s before, Mbit/s after) for each change of throughput. `begin_s` is
+    time 0 in seconds since 1970.
     """
     frame = pd.DataFrame(rows).sort_values(["time_s", "end"], kind="stable", ignore_index=True)
     first = [name for name in KEY if name in frame.columns]
@@ -99,10 +99,10 @@ def timeline(
 def interim(
     results: Sequence[Mapping[str, Scalar]], begin_s: float, outstanding: int
 ) -> list[dict[str, Any]]:
-    """Return rows of interim results, without end and role: latency, or received throughput.
+    """Return rows with latency or received throughput from interim results, without end and role.
 
     `begin_s` is time 0 in seconds since 1970, by the clock of `ending_s`. `outstanding` is the
-    number of transactions under way at once; the mean latency follows from it and their rate.
+    number of transactions in flight. Divided by the transaction rate it gives the mean latency.
     """
     rows: dict[tuple[str, float], dict[str, Any]] = {}
     for result in results:
@@ -132,7 +132,7 @@ def _limited(frame: pd.DataFrame) -> pd.Series:
 
 
 def panels(frame: pd.DataFrame, of: str | Sequence[str] | None) -> list[str]:
-    """Return the panels to draw: the chosen ones, or those of DEFAULT with data."""
+    """Return the panels to draw: the chosen panels, or the panels of DEFAULT that have data."""
     chosen = [of] if isinstance(of, str) else list(of or ())
     for name in chosen:
         if name not in PANELS:

@@ -93,10 +93,10 @@ def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | St
     Raises DataError if no run is ok.
     """
     if isinstance(runs, Relation):
-        frames.ok(sketches.sketch(runs))  # raises, with the reason
+        frames.ok(sketches.sketch(runs))  # raises DataError with the reason
         return Streamed(tuple(keys), runs, compares and runs.in_blocks)
     last = attempts.last_attempts(runs)
-    frames.ok(last)  # raises, with the reason
+    frames.ok(last)  # raises DataError with the reason
     tried = frames.with_process_cpu(attempts.with_outcome(last))
     good = frames.ok(tried)
     return of_frame(tried, good, keys, _blocks(tried, good) if compares else None)
@@ -105,7 +105,7 @@ def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | St
 def of_frame(
     tried: pd.DataFrame, good: np.ndarray, keys: Sequence[str], blocks: np.ndarray | None
 ) -> Grid:
-    """Return the grid of runs with an outcome, of which `good` marks the ok ones."""
+    """Return the grid of runs with an outcome; `good` marks the ok runs among them."""
     places = _places(tried, keys)
     ok = {hashed: (key, rows[good[rows]]) for hashed, (key, rows) in places.items()}
     weights = np.broadcast_to(1, len(tried))

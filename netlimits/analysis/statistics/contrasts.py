@@ -1,6 +1,6 @@
 """The ratio of one configuration's figure to another's, with its confidence interval.
 
-The method depends on the number of blocks with runs of both:
+The method depends on the number of blocks with runs of both configurations:
 
 six blocks and more   Hodges and Lehmann's estimate with Wilcoxon's interval
 two to five           log(y) ~ configuration + block: Student's t of the log ratios

@@ -22,7 +22,8 @@ RARE = 60
 """Number of runs that includes an event of one run in twenty with a probability of 95 %."""
 
 _EXACT = 60
-"""Maximum number of differences whose signed ranks have the exact distribution, not the normal."""
+"""Maximum number of differences for the exact distribution of signed ranks. For more differences it
+is approximated by the normal distribution."""
 
 
 class Interval(NamedTuple):
@@ -124,7 +125,7 @@ def hodges_lehmann(differences: np.ndarray, confidence: float = 0.95) -> Interva
     rank = _signed_rank(n, (1 - confidence) / 2)
     ranks = [(pairs - 1) // 2, pairs // 2, rank - 1, pairs - rank]
     ordered = np.sort(differences)
-    if n > walsh.ALL:  # of so many averages the two middle ones are practically equal
+    if n > walsh.ALL:  # with so many averages the two middle ones are nearly equal
         ranks[0] = ranks[1]
     order_statistics = walsh.ranked(ordered, ranks)
     return Interval(

@@ -44,7 +44,7 @@ def _reach(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "righ
     others = 2 * t - ordered[: np.searchsorted(ordered, t, side=side)]
     reach = np.empty(len(others), np.intp)
     first = np.searchsorted(ordered, others[::STRIDE], side=side).tolist()
-    # `others` fall, so the positions of each stretch are between those of its ends
+    # `others` fall, so the positions within a stretch are between the positions at its ends
     for stretch, (high, low) in enumerate(pairwise([*first, 0])):
         some = slice(stretch * STRIDE, (stretch + 1) * STRIDE)
         reach[some] = ordered[low:high].searchsorted(others[some], side=side)
@@ -93,7 +93,7 @@ def _guesses(ordered: np.ndarray) -> list[float]:
 
 
 def _among(ordered: np.ndarray, below: np.ndarray, above: np.ndarray, place: int) -> float:
-    """Return the average at a rank among those that `above` reaches and `below` does not."""
+    """Return the average at a rank among the averages that `above` reaches and `below` does not."""
     own = np.arange(len(above))
     first = own.copy()
     np.maximum(below, own[: len(below)], out=first[: len(below)])

@@ -66,7 +66,7 @@ def survey(
     hosts: Mapping[str, Host],
     skipped: Mapping[str, str] | None = None,
 ) -> Survey:
-    """Survey the hosts for a campaign. Raises CheckError with every error among the findings."""
+    """Survey the hosts for a campaign. Raises CheckError if any finding is an error."""
     host_survey = look(plan, machines, hosts, skipped)
     refuse(host_survey.findings)
     return host_survey
@@ -85,7 +85,7 @@ def look(
     *,
     try_tools: bool = True,
 ) -> Survey:
-    """Inspect all hosts at the same time, and compare the whole plan with what they have.
+    """Inspect all hosts at the same time, and compare the whole plan with what they support.
 
     Args:
         plan: The plan of the campaign.
@@ -130,7 +130,7 @@ def _both_sides(
     skipped: Mapping[str, str] | None,
     try_tools: bool,
 ) -> Survey:
-    """Survey the hosts of a duet, each side by itself; report findings of both sides once."""
+    """Survey each side of a duet separately; report a finding that both sides have only once."""
     surveys = []
     for side in plan.experiment.sides.values():
         bound = {role: machines[role] for role in side.roles}
@@ -227,7 +227,7 @@ def _check(
 def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, PromptHost]) -> dict[str, Offset]:
     """Return role -> offset of the host's clock from ours.
 
-    If there are many hosts, several are read at a time: offsets are then a little less precise.
+    If there are many hosts, several are read at a time, and offsets are a little less precise.
     """
     several = MOST if len(machines) > FEW else 1
     offsets = dict(
@@ -237,7 +237,7 @@ def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, PromptHost]) ->
 
 
 def _placed(host: PromptHost, machine: Machine) -> Machine:
-    """Return the machine with its data interface and address; complete the one not given."""
+    """Return the machine with data interface and address; look up what the hosts file lacks."""
     listing = must(host.run(Command(("ip", "-j", "addr", "show"), deadline=10)))
     try:
         links = decoding.typed(listing.stdout, list[IpLink])

@@ -1,7 +1,7 @@
 """Choose the data interface and address of two hosts from the routes between them.
 
-An address on the sender's own link is preferred to one behind a gateway, a faster link to a slower
-one, and a network for data to the network that logins use.
+The choice prefers, in this order: an address that needs no gateway, a faster link, and a network
+other than the one that logins use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOOK = Command(("sh", "-c", _LOOK), deadline=10)
 class Network:
     """A host's interfaces, its addresses with their interface, and the links' speeds in Mbit/s.
 
-    `login` is the host's address that the login connected to. `stack` identifies the network stack.
+    `login` is the host's address that the login uses. `stack` identifies the network stack.
     """
 
     interfaces: tuple[str, ...]
@@ -60,9 +60,10 @@ def network(completed: Completed) -> Network:
 def placed(
     machines: Mapping[str, Machine], hosts: Mapping[str, Host], interface: str = ""
 ) -> dict[str, Machine]:
-    """Return the sender and the receiver with data interface and address; given ones are kept.
+    """Return the sender and the receiver with data interface and address.
 
-    Raises HostError if they are one host, or no route leads from the sender to the receiver.
+    An interface or address that a machine already has is kept. Raises HostError if both roles are
+    the same host, or if no route leads from the sender to the receiver.
     """
     (sender, _), (receiver, _) = ends = tuple(machines.items())
     networks = {role: network(hosts[role].run(LOOK)) for role in machines}

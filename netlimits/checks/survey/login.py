@@ -1,4 +1,4 @@
-"""Log in on all hosts at once; if some are unreachable, go on with the others."""
+"""Logins: every host must be reachable. If some are not, the other hosts are still checked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def finding(role: str, error: HostError) -> Finding:
 def logged_in(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> Iterator[tuple[dict[str, Host], list[Finding]]]:
-    """Yield role -> connected host and an error for each other host; log out at the end."""
+    """Yield role -> host, and a finding for each unreachable host; log out at the end."""
     hosts: dict[str, Host] = {}
     findings = []
     with connect.logged_in(machines, patience) as outcomes:

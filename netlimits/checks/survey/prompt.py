@@ -1,6 +1,7 @@
-"""A host on which a batch of commands must end within about the deadline of one.
+"""A host on which a batch of commands shares about the deadline of one command.
 
-If one command hangs (on a driver or a mount), those that need the same resource hang as well.
+If one command hangs (on a driver or a mount), others that need the same resource hang as well. With
+a deadline for each command, the hangs would add up.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class PromptHost:
         return self._ended(self._host.run(command), command.deadline)
 
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
-        """Run commands in turn, in little more time than one may take. Raises as `run`."""
+        """Run commands in order under a shared deadline. Raises HostError if they do not end."""
         longest = max((command.deadline for command in commands), default=0.0)
         seconds = longest + MORE * (len(commands) - 1)
         shared = [replace(command, deadline=seconds / len(commands)) for command in commands]

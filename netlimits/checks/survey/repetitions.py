@@ -1,7 +1,8 @@
-"""Configurations that set and measure the same as another configuration.
+"""Find configurations that set and measure the same as another configuration.
 
-A factor that nothing uses is an error of the file. A factor that only some configurations use, such
-as an option of one of two tools, shows only in the plan. Factors listed in `dummies` are intended.
+`experiment.validation.unused` rejects a factor that nothing uses. This module finds a factor that
+only some configurations use, such as an option of one of two tools. Factors in `dummies` are not
+reported.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from netlimits.model import SIDE, Values
 
 NAME = "plan"
 LARGE = 10_000
-"""Maximum number of configurations to compare."""
+"""Maximum number of configurations; a larger plan is not searched for repetitions."""
 
 
 def findings(plan: Plan) -> Iterator[Finding]:

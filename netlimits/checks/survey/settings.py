@@ -1,4 +1,4 @@
-"""Compare the plan's settings with what the hosts support, before anything is set."""
+"""Settings of the plan: the hosts must support them. This check only reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload", "paus
 
 
 def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterator[Finding]:
-    """Yield an error for each setting that the host rejects or lacks; fill `states`."""
+    """Yield an error for each setting that the host rejects or lacks; add states to `states`."""
     interface, experiment = site.interface(role), site.experiment
     seen: list[str] = []
     refused: set[str] = set()
@@ -29,7 +29,7 @@ def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterato
         seen.append(use.name)
         try:
             options = options_of(use, role, site.machines)
-        except SettingError:  # `never` reports it
+        except SettingError:  # `never` reports this error
             continue
         for refusal in _refusals(use.name, options, interface, host, role, states):
             problem = f"{use.place(experiment.path)}: {refusal}"

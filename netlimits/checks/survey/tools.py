@@ -1,4 +1,4 @@
-"""The tools of the plan: both ends must have them, with the features that the options need."""
+"""Tools of the plan: both ends must have them, with the features that the plan's options need."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from netlimits.units import cpus
 
 NAME = "tools"
 PROBE = 10.0
-"""Seconds that a tool may take to print its features, which it normally does at once."""
+"""Deadline in seconds for a tool to print its features. Normally it does so at once."""
 
 
 class _Everything(frozenset[str]):
-    """The features of an unknown build, which may have any."""
+    """The features of an unknown build: it is assumed to have every feature."""
 
     def __contains__(self, feature: object) -> bool:
         return True
 
 
 ANY_BUILD = Features("of any build", _Everything(), selectors.SELECTORS)
-"""Features to check options without a host: finds contradictions, but no missing features."""
+"""Features for a check of options without a host. It finds contradictions, not missing features."""
 
 
 def inventory(
@@ -40,8 +40,8 @@ def inventory(
 ) -> tuple[dict[str, Features], dict[str, str], list[Finding]]:
     """Return tool -> features, skipped tool -> reason, and findings about tools.
 
-    By default a missing tool is skipped if the experiment allows it. With `skipped`, only those
-    tools are skipped.
+    By default a missing tool is skipped if the experiment allows that. If `skipped` is given, only
+    the tools that it names are skipped.
     """
     left_out = dict(skipped or {})
     names = [name for name in _tools_of(experiment) if name not in left_out]
@@ -77,7 +77,7 @@ def inventory(
 
 
 def _tools_of(experiment: Experiment) -> list[str]:
-    """Return the tools that measure, and those that run `bulk` streams beside them."""
+    """Return the tools that measure, and the tools that run `bulk` streams beside them."""
     names = [*experiment.measure]
     if "bulk" in experiment.around:
         names += [tool(name).streams_of for name in names]
@@ -127,7 +127,7 @@ def _probe(
 
 
 def refused(site: Site) -> Iterator[Finding]:
-    """Yield an error, once, for each option that the build lacks or that contradicts the plan."""
+    """Yield an error for each option that the build lacks or that contradicts the plan."""
     client = site.experiment.ends["local"][0]
     problems = {
         str(error): error
@@ -213,7 +213,7 @@ def _under_load(site: Site, requirement: Setup) -> str:
         )
     if requirement.around.streams > 1 or len(site.experiment.ends["remote"]) > 1:
         return "it goes with one client and one server; leave `streams` out, and take one of each"
-    addresses = [m.address for m in site.machines.values() if m.address]  # `plan` knows none
+    addresses = [m.address for m in site.machines.values() if m.address]  # unknown without hosts
     if bulk.direction == "both" and len(set(addresses)) < len(addresses):
         return "the two directions over one network stack cannot be separated; use `send` or `recv`"
     return ""

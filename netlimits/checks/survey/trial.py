@@ -1,7 +1,8 @@
-"""Try each tool between the hosts, as short as possible, to test its control and data ports.
+"""Ports of the tools: a short trial of each tool must reach its control and data ports.
 
-The tool itself shows best what a firewall lets pass. A closed port shows in the client's sockets
-(SYN-SENT). If large packets are lost and small ones are not, the cause is the path's MTU.
+Only a run of the tool itself shows what a firewall lets pass. If a port does not answer, the
+client's socket stays in the state SYN-SENT. If large packets are lost and small packets are not,
+the cause is the path's MTU.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from netlimits.tools import PROGRAM_OPTIONS, tool
 
 NAME = "ports"
 LONGEST = 10.0
-"""Seconds that a trial may take: it runs for one second, but a slow host may connect slowly."""
+"""Deadline of a trial in seconds. A trial takes one second, but a slow host may connect slowly."""
 
 WAIT = 0.7
 """Seconds without an answer after which a port counts as closed. No path takes that long."""
@@ -39,7 +40,7 @@ SMALL = 512
 """Bytes of data that every path carries (RFC 791: hosts must accept packets of 576 bytes)."""
 
 AT_ONCE = 3
-"""Maximum number of concurrent trials: each takes two of sshd's ten sessions."""
+"""Maximum number of concurrent trials. Each needs two sessions, and sshd allows ten."""
 
 _CONNECTING = f"while sleep {WAIT}; do ss -Htn state syn-sent; done"
 CONNECTING = Command(("sh", "-c", _CONNECTING))
@@ -47,7 +48,7 @@ CONNECTING = Command(("sh", "-c", _CONNECTING))
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A tool with the options of its shortest run; the server is at `role`."""
+    """A tool with the options of its shortest run. The server runs on the host of `role`."""
 
     tool: str
     role: str
@@ -83,7 +84,7 @@ def trials(site: Site) -> list[Trial]:
                 requirement.around.family
                 and site.machines[role].over(requirement.around.family).address is None
             ):
-                continue  # the check `family` reports it
+                continue  # the check `family` reports the missing address
             trial = _trial(site, requirement, role)
             data_port = trial.options.get("data_port")
             key = (trial.tool, role, trial.protocol, trial.port, data_port, trial.family)
@@ -139,14 +140,14 @@ def _in_turn(site: Site, hosts: Mapping[str, Host], group: list[Trial]) -> list[
         for trial in group:
             findings.append(_finding(site, hosts, servers, trial))
             if findings[-1].check == tools.NAME:
-                break  # the others cannot read this tool's output either
+                break  # the other trials could not parse this tool's output either
         return findings
     finally:
         servers.stop()
 
 
 def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Trial) -> Finding:
-    """Run a trial and return its finding; without an answer, try again with small packets."""
+    """Run a trial and return its finding; if no data arrives, try again with small packets."""
     address = _address(site, trial, trial.role)
     what = f"{trial.tool} over {trial.protocol.upper()}"
     try:
@@ -251,7 +252,7 @@ def _tried(
 ) -> tuple[int, ToolFailure | None]:
     """Run a trial. Raises HostError.
 
-    Return the port that did not answer, else 0, and why the trial failed, None if it did not.
+    Return the port that did not answer (0 if all did), and the failure (None if it succeeded).
     """
     address = _address(site, trial, trial.role)
     ends = servers.serve(
@@ -259,7 +260,7 @@ def _tried(
     )
     client = tool(trial.tool).client(trial.options, site.features[trial.tool], ends)
     host = hosts[_client(site)]
-    # before the client: a host may be slow to open a second shell
+    # start this before the client, because a host may be slow to open a second shell
     sockets = host.background(CONNECTING)
     try:
         completed = host.run(replace(client, deadline=LONGEST))
@@ -280,7 +281,7 @@ def _failure(trial: Trial, completed: Completed) -> ToolFailure | None:
 
 
 def connecting(completed: Completed, address: str) -> Iterator[int]:
-    """Yield the ports of an address that connections still wait for, as CONNECTING printed them."""
+    """Yield the ports of an address that did not yet answer, from the output of CONNECTING."""
     for line in completed.stdout.splitlines():
         fields = line.split()
         if len(fields) >= 4:

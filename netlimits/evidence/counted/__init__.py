@@ -1,4 +1,4 @@
-"""Counters of the hosts: how much each grew between right before and right after a run."""
+"""Counters of the hosts, which are read right before and right after a run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ EVIDENCE: tuple[Evidence, ...] = (
     Nic(),
     Counters(),
 )
-"""In the order of reading.
+"""The kinds of evidence, in the order in which they are read.
 
-The counters come last: reading the other two disturbs them, so nothing may be read between them and
-the start of the run.
+`Counters` comes last, because it would count the work of the other two readings.
 """

@@ -10,10 +10,10 @@ from netlimits.model import Command, Completed, Scalar
 
 
 class Evidence(Protocol):
-    """A command and a parser. New evidence is one file, one line in EVIDENCE, and a capture.
+    """A command and a parser. New evidence is one module, one line in EVIDENCE, and a capture.
 
     Attributes:
-        name: The name of its readings in the raw output: `before NAME` and `after NAME`.
+        name: The name of the readings in the raw output: `before NAME` and `after NAME`.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Evidence(Protocol):
             after: The result after it.
 
         Returns:
-            Figures by the name of a METRICS row without its prefix `local_` or `remote_`. The
+            Name -> figure. METRICS has the same name with the prefix `local_` or `remote_`. The
             figures of an end are sums over its hosts. Figures that a host lacks are left out.
 
         Raises:

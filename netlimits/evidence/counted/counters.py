@@ -1,7 +1,7 @@
 """The kernel's counters: protocols, softnet backlog, interface, interrupts, pressure.
 
-`nstat` is not used: it keeps one history file for all namespaces, and prints differences to its
-last caller. softnet_stat, the interrupts and the pressure (PSI) are the whole machine's.
+`nstat` is not used. It keeps one history file for all namespaces, and prints how much counters grew
+since anybody last called it. softnet_stat, interrupts and pressure (PSI) count for all namespaces.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _LINES = (
     "^(Ip|IpExt|Tcp|TcpExt|Udp|MPTcpExt): |^(Ip6|Udp6)[A-Z][A-Za-z0-9]+[[:space:]]"
     "|^[0-9a-f]{8} |^[0-9]+$|^some "
 )
-"""Lines to keep. They are printed four times in a run, and all lines would take a third more."""
+"""Pattern of the lines to print. They are read four times in a run; all lines would cost a third
+more."""
 
 _SCRIPT = r"""lines=$1 interface=$2
 shift 2
@@ -39,10 +40,10 @@ done
 [ -z "$irqs" ] || lines="$lines|^ *($irqs): "
 [ -n "$irqs" ] || lines="$lines|^ *[0-9]+:.*[^A-Za-z0-9]$interface([^A-Za-z0-9]|\$)"
 exec grep -HsE -- "$lines" "$@" """
-"""Print the lines to keep of every file, and those of the interface's interrupts.
+"""Print the matching lines of every file, and the lines of the interface's interrupts.
 
-The interrupts of a virtio device, which has `features`, are those of the PCI device above it. For a
-device that lists none, interrupts named after the interface count.
+A virtio device, which has a file `features`, uses the interrupts of the PCI device above it. If a
+device lists no interrupts, those that have the interface's name are printed.
 """
 
 _PERL = r"""
@@ -62,7 +63,7 @@ for my $path (@files) {
 }
 $missing ? 2 : $matching ? 0 : 1;
 """
-"""Perl code with the same output, for hosts with a kept Perl."""
+"""Perl code with the same output, for hosts that keep a Perl process."""
 
 PROTOCOLS = {
     "tcp_in_segs": ("Tcp.InSegs",),
@@ -100,11 +101,11 @@ PROTOCOLS = {
 """Figure -> the kernel's counters to add up. Tcp and TcpExt count IPv4 and IPv6 together.
 
 `tcp_in_segs` counts the packets that the stack processes, after GRO; `tcp_out_segs` counts segments
-as on the wire, even with TSO. `udp_in_errors` include `udp_rcvbuf_errors`.
+as on the wire, even with TSO. `udp_in_errors` includes `udp_rcvbuf_errors`.
 """
 
 _NAMED: dict[str, dict[str, str]] = {}
-"""Protocol -> column of its line -> the counter's name here, for the counters that figures use."""
+"""Protocol -> column of its line -> the counter's name in PROTOCOLS."""
 for _name in itertools.chain(*PROTOCOLS.values()):
     _NAMED.setdefault(_name.partition(".")[0], {})[_name.partition(".")[2]] = _name
 
@@ -118,7 +119,7 @@ INTERFACE = {
     "rx_errors": "rx_errors",
     "rx_missed": "rx_missed_errors",
 }
-"""Figure -> its file in /sys/class/net/INTERFACE/statistics."""
+"""Figure -> its file in the folder /sys/class/net/INTERFACE/statistics."""
 
 
 SOFTNET_COLUMNS = {
@@ -128,12 +129,12 @@ SOFTNET_COLUMNS = {
     "softnet_rps": 9,
     "softnet_flow_limited": 10,
 }
-"""Figure -> its column of softnet_stat, from 0 (net/core/net-procfs.c)."""
+"""Figure -> its column in softnet_stat, counted from 0 (net/core/net-procfs.c)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A reading: counters by name, softnet_stat's columns by CPU, interrupts by number."""
+    """A reading: name -> counter, CPU -> columns of softnet_stat, interrupt -> count."""
 
     host: str
     counters: Mapping[str, int]
@@ -155,7 +156,7 @@ class Counters:
 
 
 def counts(completed: Completed) -> Counts:
-    """Parse the output of `Counters.read`. Raises ToolFailure if it is late or incomplete."""
+    """Parse the output of `Counters.read`. Raises ToolFailure if it timed out or is incomplete."""
     if completed.timed_out:
         raise ToolFailure(f"{completed.host}: reading the kernel's counters did not end in time")
     try:
@@ -173,7 +174,7 @@ def _counts(completed: Completed) -> Counts:
         path, _, text = line.partition(":")
         fields = text.split()
         if path in (SNMP, NETSTAT):
-            if header[:1] == fields[:1]:  # `Tcp: InSegs …`, then `Tcp: 12 …`
+            if header[:1] == fields[:1]:  # names (`Tcp: InSegs …`), then values (`Tcp: 12 …`)
                 protocol = fields[0].removesuffix(":")
                 pairs = zip(header[1:], fields[1:], strict=False)
                 names = _NAMED.get(protocol, {})
@@ -184,7 +185,7 @@ def _counts(completed: Completed) -> Counts:
             counters[fields[0]] = int(fields[1])
         elif path == SOFTNET:
             row = [int(field, 16) for field in fields]
-            # field 13 is the CPU; kernels before 5.10 list online CPUs without their numbers
+            # field 13 is the CPU's number; kernels before 5.10 list online CPUs without numbers
             softnet[row[12] if len(row) > 12 else len(softnet)] = tuple(row)
         elif path == INTERRUPTS:
             # ` 24:  100  0  PCI-MSI 65537-edge  eth0-rx-0`
@@ -240,7 +241,7 @@ def _by_cpu(before: Counts, after: Counts) -> dict[str, Scalar]:
 
 
 def _by_queue(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """Return the interface's interrupts, without queues that are new, removed or reset."""
+    """Return the figures of the interface's interrupts; new, removed or reset ones do not count."""
     both = before.interrupts.keys() & after.interrupts.keys()
     pairs = [(before.interrupts[number], after.interrupts[number]) for number in both]
     # each CPU's counter has 32 bits: if one wraps, the sum over CPUs decreases

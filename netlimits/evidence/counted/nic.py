@@ -1,8 +1,8 @@
-"""Packets that the NIC and its driver dropped before the kernel's stack saw them, and delays.
+"""Packets that the NIC or its driver dropped before the kernel's stack saw them, and delays.
 
-Many drivers count one packet under several names of `ethtool -S`. Names that differ only in a
-queue's number form a group. The figure is the largest of the groups' sums, so no packet counts
-twice.
+Many drivers count one packet under several names of `ethtool -S`. Names that differ only in the
+number of a queue form a group. A figure is the sum of the group with the largest sum, so no packet
+counts twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ return Kept::ran(qw(ethtool -S), $interface) unless @names && @values == @names;
 print "NIC statistics:\n", map "     $names[$_]: $values[$_]\n", 0 .. $#names;
 0;
 """
-"""Print the driver's statistics as `ethtool -S` does; if asking the driver fails, run `ethtool`."""
+"""Print the same as `ethtool -S`. If the request to the driver fails, run `ethtool`."""
 
 _LOST = re.compile(
     r"rx.*(drop|discard|miss|overrun|overflow|over_err|fifo_err"
@@ -36,8 +36,8 @@ _LOST = re.compile(
 )
 _WHOLE = re.compile(r"\s*[0-9]{1,20}\s*")
 _ON_PURPOSE = re.compile(r"xdp|filter|steer_missed", re.IGNORECASE)
-"""Drops that are intended: by an XDP program, by an address filter, or of frames for other hosts on
-the link (mlx5's `rx_steer_missed_packets`)."""
+"""Names of intended drops, by an XDP program or an address filter. mlx5 counts frames for other
+hosts on the link as `rx_steer_missed_packets`."""
 
 _KINDS = {
     "nic_rx_drops": _LOST,
@@ -51,11 +51,11 @@ _KINDS = {
     "nic_pcie_stalls": re.compile(r"^outbound_pci_(stalled_wr_events|buffer_overflow)$"),
 }
 _STALLED = "outbound_pci_stalled_wr"
-"""mlx5's name for the % of time that the bus delayed writes: a present value, not a counter."""
+"""mlx5's name for the % of time in which PCIe delayed writes. It is not a counter."""
 
 _NUMBER = re.compile(r"(?<!prio)\d")
 _ALLOWANCE = "_allowance_exceeded"
-"""End of ENA's names for packets that AWS's limits queued or dropped."""
+"""Suffix of ENA's counters of packets that AWS queued or dropped because of its limits."""
 
 
 class Nic:
@@ -65,7 +65,7 @@ class Nic:
         return Command(("ethtool", "-S", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """Return `nic_rx_drops`, a lower bound in packets, and the figures of delays."""
+        """Return the figures of drops and delays. `nic_rx_drops` is a lower bound in packets."""
         first, second = counters(before), counters(after)
         figures: dict[str, Scalar] = {}
         for figure, pattern in _KINDS.items():
@@ -91,7 +91,7 @@ def _group(name: str) -> str:
 
 
 def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
-    """Return each group's growth, without groups of which a counter was reset or vanished."""
+    """Return each group's growth; omit a group if one of its counters was reset or vanished."""
     groups: dict[str, int] = {}
     restarted = set()
     for name, value in first.items():
@@ -104,7 +104,7 @@ def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
 
 
 def counters(completed: Completed) -> dict[str, int]:
-    """Return the driver's counters of lost or delayed packets, by name, from `ethtool -S`."""
+    """Return name -> value of the counters of lost or delayed packets in `ethtool -S`."""
     counts = {}
     for line in completed.stdout.splitlines():
         name, _, value = line.strip().rpartition(":")

@@ -1,7 +1,8 @@
 """Packets that the qdiscs of an interface dropped, delayed and requeued.
 
-A root's *drops* and *requeues* include its children's. *overlimits* are each qdisc's own, so they
-are added up over all qdiscs except `mq` and `mqprio`, which repeat their children's.
+The *drops* and *requeues* of a root qdisc include those of its children. *overlimits* do not, so
+they are added up over all qdiscs. `mq` and `mqprio` are left out, because their *overlimits* are
+the sums of their children.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from netlimits.model import Command, Completed, Scalar, decoding
 _INGRESS = ("ingress", "clsact")
 _SUMS_OF_CHILDREN = ("mq", "mqprio")
 _RATE = {"tbf": ("rate",), "netem": ("rate", "rate"), "cake": ("bandwidth",), "fq": ("maxrate",)}
-"""Kind of qdisc -> path of keys to its rate, bytes/s, in the options that `tc -j` prints."""
+"""Kind of qdisc -> the keys that lead to its rate (bytes/s) in the options of `tc -j`."""
 _MOST = 0.5
-"""Minimum ratio of a qdisc's bytes to those of the busiest qdisc for its rate to count."""
+"""A qdisc's rate counts if it carried at least this share of the busiest qdisc's bytes."""
 
 
 class _Qdisc(TypedDict):
@@ -61,7 +62,7 @@ class Queues:
         return Command(("sh", "-c", _SCRIPT, "sh", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """Return the figures of qdiscs and their classes; empty without `tc`."""
+        """Return the figures of qdiscs and their classes; empty if `tc` printed no JSON."""
         first = qdiscs(before)
         if first is None:
             return {}
@@ -110,7 +111,10 @@ def _listed(completed: Completed) -> Qdiscs | None:
 
 
 def _ingress(before: Completed, after: Completed) -> dict[str, Scalar]:
-    """Return `ingress_drops`, the drops of filters and policers on ingress; empty without any."""
+    """Return `ingress_drops`: packets that filters and policers dropped on ingress.
+
+    Return nothing if the interface has no ingress qdisc, or if it was replaced.
+    """
     first, second = (
         [each for each in _listed(reading) or () if each["kind"] in _INGRESS and "drops" in each]
         for reading in (before, after)
@@ -128,7 +132,7 @@ def _grown(host: str, counter: str, pairs: Sequence[tuple[Any, Any]]) -> int:
 
 
 def _rates(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Scalar]:
-    """Return the lowest rate, of all traffic and per flow, of the qdiscs that carried most."""
+    """Return the lowest total rate and the lowest rate per flow of the busiest qdiscs."""
     grown = [b.get("bytes", 0) - a.get("bytes", 0) for a, b in pairs]
     rates: dict[str, list[float]] = {}
     for (qdisc, _), bytes_ in zip(pairs, grown, strict=True):
@@ -142,7 +146,7 @@ def _rates(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Scalar]:
 
 
 def _of_classes(before: Completed, after: Completed) -> dict[str, Scalar]:
-    """Return `class_drops`, `class_overlimits` and, for htb, `class_borrowed` over all classes."""
+    """Return `class_drops`, `class_overlimits` and, for htb, `class_borrowed`, over all classes."""
     first, second = (_classes(reading.stdout) for reading in (before, after))
     figures: dict[str, Scalar] = {}
     for counter in ("drops", "overlimits", "borrowed"):
@@ -158,7 +162,7 @@ def _of_classes(before: Completed, after: Completed) -> dict[str, Scalar]:
 
 
 def _classes(stdout: str) -> dict[str, dict[str, int]]:
-    """Return each class's counters from text: `tc` prints no JSON of classes (iproute2 6.1)."""
+    """Parse each class's counters from text: `tc` prints no JSON for classes (iproute2 6.1)."""
     _, *texts = re.split(r"^class ", stdout, flags=re.MULTILINE)
     counted = {}
     for text in texts:
@@ -175,7 +179,7 @@ def _identity(qdisc: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _options(qdisc: Mapping[str, Any]) -> Any:
-    """Return a qdisc's parameters; None for a cake that changes its rate (autorate-ingress)."""
+    """Return a qdisc's parameters; None for cake with autorate-ingress, which adapts its rate."""
     options = qdisc.get("options")
     return None if qdisc["kind"] == "cake" and "autorate" in str(options) else options
 

@@ -18,12 +18,12 @@ _SECTIONS = {
 
 
 _WITH_A_MODULE = ("gre0", "gretap0", "erspan0", "ip6gre0")
-"""Interfaces that the kernel creates and keeps when a tunnel loads GRE's module."""
+"""Interfaces that the kernel creates and keeps when a tunnel loads the GRE module."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A leaf whose value differs between two readings; None where the leaf is missing."""
+    """A leaf whose value differs between two readings; a value is None if the leaf is missing."""
 
     leaf: Leaf
     before: str | None
@@ -40,7 +40,7 @@ class Difference:
 
 
 def uncompared(before: NetworkState, after: NetworkState) -> tuple[str, ...]:
-    """Return in words the parts that one of two readings lacks; empty if both are complete."""
+    """Describe the parts that one of the readings lacks; empty if both are complete."""
     both = before.sections.keys() & after.sections.keys()
     left = [words for name, words in _SECTIONS.items() if name not in both]
     most = max(before.interfaces, after.interfaces)
@@ -50,9 +50,9 @@ def uncompared(before: NetworkState, after: NetworkState) -> tuple[str, ...]:
 
 
 def differences(before: NetworkState, after: NetworkState) -> tuple[Difference, ...]:
-    """Return each leaf that differs; a new or removed interface is one leaf, not many.
+    """Return each leaf that differs. A new or removed interface is a single difference.
 
-    Interfaces of GRE's module do not count as new.
+    New interfaces of the GRE module are ignored.
     """
     different: dict[Leaf, Difference] = {}
     for name in before.sections.keys() & after.sections.keys():
@@ -61,7 +61,7 @@ def differences(before: NetworkState, after: NetworkState) -> tuple[Difference, 
             if was.get(leaf) == now.get(leaf):
                 continue
             if leaf.kind == "sysctl" and not (leaf in was and leaf in now):
-                continue  # an interface or a module came or went
+                continue  # an interface or a module was added or removed
             different[leaf] = Difference(leaf, was.get(leaf), now.get(leaf))
     appeared_or_gone = {leaf.interface for leaf in different if leaf.kind == INTERFACE}
     for name in _WITH_A_MODULE:

@@ -8,13 +8,14 @@ MOST_INTERFACES = 64
 """Maximum number of interfaces to read completely. Each has some 140 sysctls and 60 features."""
 
 MOST_ROUTES = 5000
-"""Maximum number of routes of a family to read. With more, only the data interface's are read."""
+"""Maximum number of routes of a family to read. If there are more, only the data interface's routes
+are read."""
 
 MOST_BYTES = 400_000
 """Maximum bytes of the data interface's routes; a longer list is left out."""
 
 FEATURES, DRIVER = "-k", "-k -g -c -l -a -x"
-"""Options of `ethtool` to read only features, and to read all that the driver reports."""
+"""Options of `ethtool`: to read only features, or everything that the driver reports."""
 
 _SYSCTLS = rf"""
 cd /proc/sys/net/ipv4/conf && set -- "$1" *
@@ -123,7 +124,10 @@ echo "@end"
 
 
 def read(interface: str, driver: bool = True) -> tuple[Command, ...]:
-    """Return the commands to read the state; `driver` adds rings, channels, RSS and the like."""
+    """Return the commands that read the state.
+
+    With `driver` they also read rings, coalescing, channels, pause and RSS.
+    """
     state = ("sh", "-c", _SCRIPT, "state", interface, DRIVER if driver else FEATURES)
     sysctls = ("sh", "-c", _SYSCTLS, "sysctls", interface)
     return (

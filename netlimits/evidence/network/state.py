@@ -13,7 +13,7 @@ from netlimits.model import Completed, decoding, sysctl_tree
 
 
 class Leaf(NamedTuple):
-    """The identity of one value: kind in words, interface ("" for none), and name."""
+    """The identity of one value: its kind in words, its interface ("" if none) and its name."""
 
     kind: str
     interface: str
@@ -89,7 +89,7 @@ def parsed(answers: Iterable[Completed], interface: str) -> NetworkState:
 
 
 def _split(printed: str) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield each section's heading and lines, except the last, which may be cut off."""
+    """Yield (heading, lines) of each section except the last one, which may be cut off."""
     words: list[str] = []
     lines: list[str] = []
     for line in printed.splitlines():
@@ -114,7 +114,7 @@ _PASSING_OF_LINKS = re.compile(
     r"(.*\.)?(.*_timer|state|root_.*|designated_.*|topology_change.*|tcn.*|ad_.*|partner_.*|"
     r"mii_status|active_slave|link_failure_count|fdb_n_learned|config_pending|perm_hwaddr)"
 )
-"""Keys of `ip -d -j addr` that are not settings or change without a user's act."""
+"""Keys of `ip -d -j addr` that are not settings, or that change without a user's action."""
 
 _PASSING_OF_ADDRESSES = {
     "family", "local", "prefixlen", "valid_life_time", "preferred_life_time", "tentative",
@@ -144,7 +144,7 @@ def _links(lines: Iterable[str], *_: str) -> Iterator[tuple[Leaf, str]]:
 
 
 def _flat(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the path of keys and the value of each leaf of nested JSON; a list is one leaf."""
+    """Yield (path of keys, value) for each leaf of nested JSON; a list is one leaf."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(inner, f"{before}.{key}" if before else str(key))
@@ -226,7 +226,7 @@ def _tc(lines: Iterable[str]) -> Iterator[tuple[Leaf, str]]:
     for line in lines:
         if line.startswith("qdisc "):
             entries.append(line)
-        elif entries:  # the size table of the qdisc above
+        elif entries:  # a size table, which belongs to the qdisc above
             entries[-1] += f" {line.strip()}"
     for line in entries:
         words = line.split()
@@ -255,7 +255,7 @@ def _of_tc(
 _PASSING_OF_ROUTES = re.compile(r" (linkdown|dead|offload|offload_failed|trap|rt_trap)\b")
 _FADING = re.compile(r" (expires \d+sec|proto (ra|redirect))\b")
 _OF_ADDRESSES = {"local", "broadcast", "anycast"}
-"""Types of routes that the kernel makes for each address, some only after duplicate detection."""
+"""Types of routes that the kernel adds for an address, some after duplicate address detection."""
 
 _TYPES = re.compile(
     r"(unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole|nat|xresolve)"
@@ -286,7 +286,7 @@ def _ip(family: str, lines: Iterable[str]) -> Iterator[tuple[Leaf, str]]:
 
 
 def _without(passing: re.Pattern[str], line: str) -> str:
-    """Return a line without the parts that match, on one line with single spaces."""
+    """Remove the parts of a line that match, and separate the other words by single spaces."""
     return " ".join(passing.sub("", line).replace("\\", " ").split())
 
 

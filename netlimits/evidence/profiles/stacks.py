@@ -7,7 +7,8 @@
     412 0 iperf3;main;write;entry_SYSCALL_64_after_hwframe_[k];…;rep_movs_alternative_[k]
 
 Each line has the number of samples, the CPU, the process's name and the functions, outermost first.
-Kernel functions end in `_[k]`, those of a module in its name, such as `start_xmit_[virtio_net]`.
+The names of kernel functions end in `_[k]`. Functions of a kernel module end in the module's name,
+such as `start_xmit_[virtio_net]`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from netlimits.errors import ToolFailure
 from netlimits.model.cpu_categories import CATEGORIES, IDLE
 
 CALLER = "caller"
-"""Category in the list of helper functions, which take the category of their caller."""
+"""Category of helper functions in the list. A helper counts in the category of its caller."""
 
 UNSORTED = ""
 """Category of functions that no pattern matches; they count as `other`."""
@@ -42,7 +43,7 @@ class Function:
 
 
 class Patterns:
-    """Shell patterns with their categories. If several match, the longest one counts."""
+    """Shell patterns with their categories. If several patterns match, the longest one counts."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         ordered = sorted(
@@ -90,7 +91,7 @@ def of_stack(stack: Sequence[Function], program: bool = False) -> str:
     if not stack or not stack[-1].kernel:
         return "program" if program else "other"
     for frame in reversed(stack):
-        if not frame.kernel:  # all its kernel functions are helpers, called by a system call
+        if not frame.kernel:  # its kernel functions are all helpers that a system call called
             return "socket"
         category = of_function(frame.function, frame.module)
         if category != CALLER:
@@ -103,8 +104,8 @@ _STACK = re.compile(r"([0-9]{1,12}) ([0-9]{1,6}) (.+)")
 _KERNEL = re.compile(r"_\[([A-Za-z0-9_]{1,64})\]$")
 
 LATE = frozenset(("locking", "interrupts"))
-"""Categories of functions that enable interrupts. A timer's samples of the code before them land
-there (see `Profile.late`)."""
+"""Categories of functions that enable interrupts. Late samples (see `Profile.late`) show these
+functions instead of the code before them."""
 
 LISTED = 20
 """Maximum number of unsorted functions to list."""
@@ -142,7 +143,7 @@ class Profile:
         return of_stack(stack.frames, program=stack.process in self.programs)
 
     def samples(self, cpu: int | None = None) -> Counter[str]:
-        """Count samples by category on one CPU, by default on all; unsorted ones as `other`."""
+        """Count the samples of one CPU (default: all) by category; unsorted ones are `other`."""
         counts: Counter[str] = Counter()
         for stack in self.stacks:
             if cpu in (None, stack.cpu):
@@ -158,7 +159,7 @@ class Profile:
         return counts
 
     def kernel_samples(self) -> int:
-        """Count the samples in the kernel, without idle ones."""
+        """Count the samples in the kernel, except idle samples."""
         return sum(s.count for s in self.stacks if s.in_kernel and self.category(s) != IDLE)
 
     def figures(self) -> dict[str, float | int | str]:
@@ -193,7 +194,7 @@ def percent(part: float, total: float) -> float:
 
 
 def parse(text: str, programs: Collection[str] = ()) -> Profile:
-    """Parse a profile. Raises ToolFailure for a line that is not a stack, or without samples."""
+    """Parse a profile. Raises ToolFailure if a line is no stack, or if there are no samples."""
     about: dict[str, str] = {}
     stacks = []
     for line in text.splitlines():
@@ -231,7 +232,7 @@ def together(profiles: Sequence[Profile]) -> Profile:
 
 
 def folded(profile: Profile) -> Counter[str]:
-    """Count the stacks of all CPUs, in the format of flame graph programs: `a;b;c`."""
+    """Return stack -> samples on all CPUs. Stacks look like `a;b;c`, as for flame graphs."""
     counts: Counter[str] = Counter()
     for stack in profile.stacks:
         counts[";".join((stack.process, *map(_name, stack.frames)))] += stack.count

@@ -1,8 +1,9 @@
 """Figures of an end from the samples during a run: its connections, and the tool's processes.
 
-A connection's counters are differences between its first sample and its last: including its start,
-two equal runs showed 73 and 100 % busy. `ss` omits both zeros and counters that the kernel does not
-report. So a counter that no connection of a host shows is unknown there; otherwise it is 0.
+The counters of a connection are differences between its first sample and its last sample. They do
+not include its start: with it, two equal runs showed 73 and 100 % busy. `ss` omits a counter if it
+is 0, or if the kernel does not report it. So a counter is unknown on a host if no connection shows
+it. If some connections show it, it is 0 for the others.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["command", "figures"]
 _PROCESS = re.compile(
     r"([0-9]+|-)\s+[0-9]+\s+[0-9]+\s+([0-9]{1,9})\s+(?:([0-9]{1,6}(?:\.[0-9]{1,2})?)\s+)?\S.*"
 )
-"""A line with the columns netns, pid, ppid, nlwp, pcpu and comm; pcpu may be missing."""
+"""A line of `ps` with the columns netns, pid, ppid, nlwp, pcpu and comm; pcpu may be missing."""
 
 _LIMITED = frozenset({"rwnd_limited", "sndbuf_limited"})
 _SENDERS_COUNTS = {"retransmitted": "retrans_segs", "reord_seen": "reordering_seen"}
@@ -38,11 +39,12 @@ _RECEIVERS_MEANS = {
     "rcv_space_bytes": "rcv_space",
     "rcv_ssthresh_bytes": "rcv_ssthresh",
 }
-"""Figure -> field of a `Connection`, for means; the tables of counts map fields to figures."""
+"""Figure -> field of a `Connection`, as in _SENDERS_MEANS. The tables of counts map fields to
+figures."""
 LATE_SNAPSHOTS = 4
-"""Minimum number of samples with data to tell how a transfer's rate develops."""
+"""Minimum number of samples with data for `late_data_pct`."""
 STEADY = 8
-"""Minimum number of samples with the same pacing rate to tell that a program set it."""
+"""Minimum number of samples with the same pacing rate to assume that a program set it."""
 _COUNTED = _LIMITED | _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
 _COUNTED |= {"busy", "bytes_received", "data_segs_in", "segs_out"}
 """Counters that grow while a connection lives."""
@@ -56,7 +58,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
         values["processes"] = len(rows)
         values["threads"] = sum(int(row[2]) for row in rows)
         used = sum(float(row[3] or 0) for row in rows)
-        if used and all(row[3] for row in rows):  # all 0: the process at work had ended
+        if used and all(row[3] for row in rows):  # if all are 0, the working process had ended
             values["process_cpu_pct"] = used
     values |= resources.figures(samples)
     values |= resources.other_programs(samples)
@@ -82,7 +84,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
 
 
 def _grown(seen: Sequence[Snapshot]) -> list[tuple[Connection, float]]:
-    """Return each connection's growth from its first to its last sample, and the seconds."""
+    """Return (growth, seconds) of each connection between its first and its last sample."""
     counters = {name for snapshot in seen for c in snapshot.connections for name in c.fields}
     counters |= _LIMITED if "busy" in counters else frozenset()
     first: dict[tuple[str, str], tuple[float, Connection]] = {}
@@ -146,7 +148,7 @@ def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
         return sum(fields) / len(fields) if fields else None
 
     def total(name: str) -> float | None:
-        """Return the sum over hosts of the mean over samples of the sum over connections.
+        """Add up the connections of a sample, take the mean of a host's samples, add up the hosts.
 
         Samples in which a connection lacks the field do not count.
         """
@@ -182,7 +184,7 @@ def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
 def _own_pace(every: Sequence[Connection]) -> dict[str, Scalar]:
     """Return `own_pace_pct`, the share of samples in which the congestion control sets the pace.
 
-    A pace that never changed in STEADY samples was set by the program.
+    If a pace did not change in STEADY or more samples, the program has set it.
     """
     paces: dict[tuple[str, str], list[float]] = {}
     for connection in every:
@@ -201,7 +203,7 @@ def _own_pace(every: Sequence[Connection]) -> dict[str, Scalar]:
 
 
 def _late(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
-    """Return `late_data_pct`: the share of all data in the later half of the sampled time."""
+    """Return `late_data_pct`: the share of data that was sent in the second half of the time."""
     early, late = 0.0, 0.0
     for seen in hosts:
         sums: dict[float, float] = {}
@@ -225,7 +227,10 @@ def _times(factor: float, value: float | None) -> float | None:
 
 
 def _processes(stdout: str) -> list[re.Match[str]]:
-    """Return the rows of processes in this network namespace, else of those in an unknown one."""
+    """Return the rows of processes in this network namespace.
+
+    If there are none, return the rows of processes whose namespace is unknown.
+    """
     first, *lines = stdout.splitlines() or [""]
     if not first.startswith("namespace "):
         return []

@@ -1,8 +1,8 @@
 """Bytes that arrived at the receiving hosts while all streams ran, by the kernels' counters.
 
-A retransmission that fills a gap delivers bytes that arrived earlier: one second showed 21.5 Mbit/s
-behind a link of 20. So the bytes of an interval are those of the interface, less the minimum of
-headers of its packets, scaled down to the streams' total.
+A retransmission that fills a gap delivers bytes that arrived earlier. So one second showed
+21.5 Mbit/s behind a link of 20 Mbit/s. The bytes of an interval are therefore counted at the
+interface, without the smallest possible headers, and scaled down to the total of the streams.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from netlimits.evidence.sample.snapshots import Snapshot
 
 FRAME, IPV6 = 34, 20
-"""Bytes of Ethernet and IPv4 headers that an interface counts per packet, and IPv6's more."""
+"""Bytes of Ethernet and IPv4 headers that an interface counts per packet; extra bytes of IPv6."""
 
 TCP, TIMESTAMPS, UDP = 20, 12, 8
-"""Bytes of headers: of a TCP segment, of its timestamps option, and of a UDP datagram."""
+"""Bytes of the TCP header, of the TCP timestamps option, and of the UDP header."""
 
 ACTIVE = 0.1
-"""Minimum share of the usual bytes for an interval to belong to the transfer."""
+"""An interval belongs to the transfer if it carries at least this share of the usual bytes."""
 
 LEAST_INTERVALS = 3
-"""Minimum number of intervals for leaving out those in which data begins or ends."""
+"""Intervals in which the transfer begins or ends are left out if there are at least this many."""
 
 Row = dict[str, float]
 
@@ -57,7 +57,7 @@ class Arrivals:
 def tcp(
     seen: Sequence[Snapshot], streams: int, *, ipv6: bool = False, skip: float = 0.0
 ) -> Arrivals | None:
-    """Return the arrivals over TCP after `skip` seconds; None unless all `streams` are seen."""
+    """Return the arrivals over TCP after `skip` seconds; None unless `streams` connections ran."""
     received = [
         {
             c.ends: c.value("bytes_received")
@@ -77,7 +77,7 @@ def tcp(
         (snapshot, [value for value in row if value is not None])
         for snapshot, row in zip(seen[begin : stop + 1], sums[begin : stop + 1], strict=True)
     ]
-    # drop samples that lack one of the streams, whose bytes are unknown then
+    # drop samples that lack a stream, because its bytes are unknown there
     complete = [(snapshot, row) for snapshot, row in complete if len(row) == streams]
     window = [snapshot for snapshot, _ in complete]
     data = [
@@ -97,11 +97,11 @@ def shared(
     skip: float = 0.0,
     moved: Sequence[float | None] = (),
 ) -> tuple[int, int] | None:
-    """Return the places of the first and the last sample between which all streams carried data.
+    """Return the indexes of the first and last sample between which all streams carried data.
 
-    `sums` has the bytes that each connection had carried by each sample, without zeros; `moved` has
-    the interface's bytes. The last interval is left out if a stream may have ended within it.
-    Return None unless exactly `streams` connections carried data.
+    `sums` has for each sample the bytes that each connection has carried so far, without zeros.
+    `moved` has the bytes of the interface. The last interval is left out if a stream may have ended
+    within it. Return None unless exactly `streams` connections carried data.
     """
     ends = dict.fromkeys(name for snapshot in sums for name in snapshot)
     if not ends or len(ends) != streams:
@@ -122,7 +122,7 @@ def shared(
 
 
 def _flows(moved: Sequence[float | None], begin: int, stop: int) -> bool:
-    """Return True if at least ACTIVE of an interval's usual bytes passed after sample `stop`."""
+    """Return True if the interval after sample `stop` has at least ACTIVE of the usual bytes."""
     if not moved or None in moved[begin : stop + 2]:
         return False
     before, here, after = (moved[at] or 0 for at in (begin, stop, stop + 1))
@@ -130,7 +130,7 @@ def _flows(moved: Sequence[float | None], begin: int, stop: int) -> bool:
 
 
 def udp(seen: Sequence[Snapshot], size: float, *, ipv6: bool = False) -> Arrivals | None:
-    """Return the arrivals in datagrams of `size` bytes; None if data came in under 3 intervals."""
+    """Return the arrivals in datagrams of `size` bytes; None if under 3 intervals have data."""
     taken = [snapshot.counters.get("udp_in") for snapshot in seen]
     if None in taken:
         return None
@@ -148,8 +148,8 @@ def udp(seen: Sequence[Snapshot], size: float, *, ipv6: bool = False) -> Arrival
 def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
     """Return the sum of several hosts' arrivals over the time that all of them share.
 
-    If their clocks differ too much for that, all are assumed to begin at the same time. Return None
-    if a host's arrivals are unknown or much shorter than the others'.
+    If the hosts' clocks differ too much, all hosts are assumed to begin at the same time. Return
+    None if the arrivals of a host are unknown, or take much less time than those of other hosts.
     """
     shares = [part for part in parts if part is not None]
     if not shares or len(shares) < len(parts):
@@ -184,7 +184,7 @@ def _arrivals(
 ) -> Arrivals | None:
     """Return the arrivals of streams whose bytes in each interval are `data`.
 
-    Headers take `header` bytes of each packet, and `once` bytes of each interval.
+    Headers take `header` bytes of each packet, and another `once` bytes of each interval.
     """
     times = [snapshot.time for snapshot in window]
     if len(window) < 2 or None in times or not any(map(any, data)):
@@ -195,7 +195,7 @@ def _arrivals(
     totals = [sum(row) for row in data]
     carried = list(_carried(window, header, once or [0.0] * len(data), totals))
     share = min(1.0, sum(totals) / sum(carried)) if sum(carried) else 1.0
-    # take the longest duration possible: a clock that is read late must not raise the rate
+    # use the longest possible duration: a clock that is read late must not raise the rate
     longest = max(ends[-1], window[-1].read or 0.0) - min(ends[0], window[0].at or ends[0])
     share *= (ends[-1] - ends[0]) / longest
     rows = []
@@ -221,7 +221,7 @@ def _carried(
 ) -> Iterator[float]:
     """Yield the bytes of user data that the interface received in each interval.
 
-    Where its counters are unknown they are the streams' bytes.
+    If the interface's counters are unknown, yield the bytes of the streams.
     """
     for early, late, more, total in zip(window, window[1:], once, totals, strict=False):
         both = (early.counters, late.counters)

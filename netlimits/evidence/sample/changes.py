@@ -1,10 +1,11 @@
 """Change points of a rate within a run: times at which its level changed by more than noise.
 
 For each number of changes up to MOST, the series is cut into the segments whose medians fit best
-(Bellman and Roth, "Curve Fitting by Segmented Straight Lines", 1969, with constants). The result is
-the largest number for which all neighbouring levels differ by LEAST_SHARE of the higher one and by
-STEPS standard errors. Neighbouring intervals are correlated, so the standard errors account for the
-autocorrelation of the residuals. `benchmarks/timeline.py` measures how often the result is right.
+(Bellman and Roth, "Curve Fitting by Segmented Straight Lines", 1969, with constants). The result
+has the largest number of changes whose neighbouring levels all differ enough: by LEAST_SHARE of the
+higher level, and by STEPS standard errors. Neighbouring intervals are correlated, so the standard
+errors account for the autocorrelation of the residuals. `benchmarks/timeline.py` measures how often
+the result is right.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from dataclasses import dataclass
 from statistics import median
 
 STEPS = 7.0
-"""Minimum difference of levels in standard errors. It is large because the best of some fifty
+"""Minimum difference of levels in standard errors. It is large because the best of about fifty
 splits is tested.
 
-Simulated noise without a change (CV 20 %; autocorrelation 0, 0.3, 0.6 and 0.8; 60 series each)
-shows a change in 0, 0, 2 and 3 % of series of 50 intervals, and in 0, 3, 7 and 2 % of 25 intervals.
+False changes were found in simulated noise (CV 20 %; autocorrelation 0, 0.3, 0.6 and 0.8; 60 series
+each): in 0, 0, 2 and 3 % of series with 50 intervals, in 0, 3, 7 and 2 % of series with 25.
 """
 
 LEAST_SHARE = 0.15
@@ -34,13 +35,13 @@ MOST = 4
 """Maximum number of changes in a run."""
 
 SCALE = 1.4826
-"""Ratio of the standard deviation to the median distance from the median (normal errors)."""
+"""Ratio of standard deviation to median absolute deviation, for normally distributed errors."""
 
 ALIKE = 0.9
-"""Maximum autocorrelation to assume; few intervals cannot show more."""
+"""Maximum autocorrelation to assume. A higher one cannot be estimated from few intervals."""
 
 RAMP = 1.03
-"""Minimum growth of the rate from one interval to the next in the start of a transfer."""
+"""Minimum ratio of an interval's rate to the previous one while a transfer starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class LevelChange:
 
 
 def changes(intervals: Sequence[RateInterval]) -> list[LevelChange]:
-    """Return the changes of level in order, not counting the start of the transfer."""
+    """Return the changes of level in order of time, without the start of the transfer."""
     steady = _steady(intervals)
     rates = [interval.rate for interval in steady]
     for bounds in _best(rates):
@@ -91,7 +92,7 @@ def _steady(intervals: Sequence[RateInterval]) -> Sequence[RateInterval]:
 
 
 def _best(rates: Sequence[float]) -> Iterator[list[int]]:
-    """Yield the bounds of the best segments for each number of changes, the largest first."""
+    """Yield the bounds of the best segments for each number of changes, largest number first."""
     count, least = len(rates), LEAST_INTERVALS
     costs = _deviations(rates)
     totals = {end: cost for (begin, end), cost in costs.items() if not begin}
@@ -132,7 +133,7 @@ def _differ(before: Sequence[float], after: Sequence[float]) -> bool:
     parts = [[rate - level for rate in part]
              for part, level in zip((before, after), levels, strict=True)]  # fmt: skip
     deviation = SCALE * median(abs(r) for part in parts for r in part)
-    # limit outliers, which are not noise: a queue that empties, the interval of the change
+    # limit outliers that are not noise, such as a queue that empties or the interval of the change
     parts = [[max(-3 * deviation, min(3 * deviation, r)) for r in part] for part in parts]
     squares = sum(r * r for part in parts for r in part)
     products = sum(a * b for part in parts for a, b in itertools.pairwise(part))

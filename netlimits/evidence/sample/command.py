@@ -1,7 +1,8 @@
-"""The command that samples a host during a run, up to five times a second.
+"""The command that samples a host during a run.
 
-It runs a Perl process, which takes 0.5 ms of CPU for each sample (a process of `ss` takes 3 ms).
-Without Perl it runs `ss`, only twice in a run unless the samples are the measurement.
+It takes up to five samples a second, or up to twenty if the samples are the measurement. It runs a
+Perl process, which takes 0.5 ms of CPU for each sample (a process of `ss` takes 3 ms). Without Perl
+it runs `ss`, and only twice in a run unless the samples are the measurement.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ SHORTEST_COUNTING = 0.05
 SNAPSHOTS = 50
 """Maximum number of samples of a run."""
 CONNECTIONS = 400
-"""Maximum sum of the connections in all samples of a run: many connections get fewer samples, but
-at least 3."""
+"""Maximum number of connections in all samples of a run together. With many connections there are
+fewer samples, but at least 3."""
 
 ASKED_FOR_OPTIONS = "ss -tuinmoHO "
-"""Occurs in scripts whose `ss` prints TCP's options. Those of earlier campaigns did not."""
+"""Occurs in scripts whose `ss` prints TCP options. The scripts of earlier campaigns lack it."""
 
 _BY_SS = r"""
 echo "namespace $(readlink /proc/self/ns/net)"
@@ -90,10 +91,10 @@ def command(
     Args:
         program: The tool's process at this end.
         peers: Addresses of the other end, to select connections.
-        port: The tool's control port, by which `parse_snapshots` tells control connections.
+        port: The tool's control port, by which `parse_snapshots` recognizes control connections.
         seconds: Length of the run.
         counting: Seconds between samples if they are the measurement, else 0.
-        connections: Expected number of connections; with many, samples are fewer.
+        connections: Expected number of connections. With many there are fewer samples.
         carrying: Number of connections that will carry data.
         interface: The data interface.
         tools: Programs of the measurement, which do not count as other programs.
@@ -106,7 +107,7 @@ def command(
         every = max(SHORTEST_COUNTING, counting)
         times, schedule = (0.0, max(SHORTEST, counting), 0), (0, every)
     else:
-        # the two samples of `ss` are a quarter of the run from either end
+        # `ss` takes its two samples after 1/4 and 3/4 of the run
         times = seconds / 4, max(SHORTEST, seconds / 2), 2
         most = max(3, min(SNAPSHOTS, CONNECTIONS // max(1, connections)))
         often = max(SHORTEST, seconds / most)

@@ -22,7 +22,7 @@ Curve = list[tuple[float, float]]
 
 
 def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset | None:
-    """Return the offset of the receiver's clock from the sender's; None for under LEAST samples."""
+    """Return the offset of the receiver's clock from the sender's; None with too few samples."""
     sent = {c.ends for snapshot in sender for c in snapshot.connections if c.sends}
     taken = {c.ends[::-1] for snapshot in receiver for c in snapshot.connections if c.receives}
     estimates = [
@@ -42,7 +42,7 @@ def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset |
 def _of_connection(
     sender: Sequence[Snapshot], receiver: Sequence[Snapshot], ends: tuple[str, str]
 ) -> Iterator[tuple[float, float]]:
-    """Yield the smallest and the largest offset that each of the receiver's samples allows."""
+    """Yield the (smallest, largest) possible offset for each sample of the receiver."""
     sent = _curve(sender, ends, lambda c: c.value("bytes_sent") - c.value("bytes_retrans"))
     acked = _curve(sender, ends, lambda c: c.value("bytes_acked"))
     for count, at in _curve(receiver, ends[::-1], lambda c: c.value("bytes_received")):

@@ -1,4 +1,4 @@
-"""Figures of a host from its samples, except connections: threads, quotas, clocks, NIC queues."""
+"""Figures from samples, except connections: threads, quotas, CPU clock rates and NIC queues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPEED = re.compile(r"^speed ([0-9]{1,9})$", re.MULTILINE)
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, float]:
-    """Return the figures of an end's hosts together; those that a host lacks are left out."""
+    """Return the combined figures of an end's hosts. Figures that any host lacks are left out."""
     hosts = [_host(sample.stdout) for sample in samples]
     if not hosts:
         return {}
@@ -78,7 +78,7 @@ def _threads(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
 def _throttled(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
     """Return how often and how long quotas throttled the tool, until the last sample.
 
-    Samples have these counters only when they change.
+    A sample has these counters only if they changed.
     """
     readings = [
         (at, int(times), int(us))

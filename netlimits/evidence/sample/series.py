@@ -1,4 +1,6 @@
-"""One host's samples as rows over time: rates over the interval before a sample, and values at it.
+"""Convert a host's samples to rows over time.
+
+A row has the rates over the interval before a sample, and the values at the sample.
 
 A value that the host does not report is left out of the row, never 0.
 """
@@ -44,7 +46,8 @@ _RECEIVING_MEANS = {
     "rcv_ssthresh_bytes": ("rcv_ssthresh", 1.0),
 }
 _RECEIVING_SUMS = {"recv_q_bytes": ("recv_q", 1.0)}
-"""Column -> field of a connection and the factor to multiply it by, in each of these tables."""
+"""Column -> (field of a connection, factor to multiply it by). The tables above have this form too.
+"""
 
 _LIMITED = {
     "busy_pct": "busy",
@@ -65,14 +68,17 @@ _MHZ = re.compile(r"^mhz ([0-9 ]{1,20000})$", re.MULTILINE)
 _UDP = re.compile(r"^/proc/net/snmp:Udp: ((?:[0-9]{1,20} ?){5,12})$", re.MULTILINE)
 
 _BITS = 32
-"""Bits of a qdisc's counters, after which they wrap."""
+"""Number of bits of a qdisc's counters; a larger count wraps."""
 
 SHORTEST = 0.02
-"""Minimum seconds of an interval: on a busy host a late sample is followed by another at once."""
+"""Minimum seconds of an interval. On a busy host the sample after a late one comes at once."""
 
 
 def series(completed: Completed) -> list[Row]:
-    """Return a row for each sample of a host except the first; none if samples lack times."""
+    """Return a row for each sample of a host except the first.
+
+    Return no rows if samples lack times, or if the host has both ends of a connection.
+    """
     seen = parse_snapshots(completed)
     if any(snapshot.at is None or snapshot.one_stack for snapshot in seen):
         return []

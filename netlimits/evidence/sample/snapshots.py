@@ -11,10 +11,10 @@ from netlimits.evidence.sample.command import ASKED_FOR_OPTIONS
 from netlimits.model import Completed
 
 DATA_BYTES = 10_000
-"""Minimum bytes of a data connection on the tool's own port, where control connections are too."""
+"""Minimum bytes of a data connection on the tool's port, which control connections use as well."""
 
 ALGORITHMS = {"cubic", "reno", "bbr", "dctcp", "vegas", "westwood", "htcp", "bic", "illinois"}
-"""Congestion controls to find in the output of `ss -i`. Only BBR paces by a model of the path."""
+"""Congestion controls to recognize in the output of `ss -i`. Of these only BBR sets its pace."""
 
 _TIME = r"[0-9]{9,12}\.[0-9]{9}"
 _PAIR = re.compile(r"(\w+):(\S+)")
@@ -29,8 +29,8 @@ _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 class Connection:
     """A TCP connection as `ss -i` prints it.
 
-    `fields` has its values by the names of `ss`, with rates in bit/s. `timestamps` is None if `ss`
-    was not asked for TCP's options.
+    `fields` maps names that `ss` prints to values; rates are in bit/s. `timestamps` is None if `ss`
+    was not asked for TCP options.
     """
 
     local: str
@@ -67,7 +67,7 @@ class Connection:
 
     @property
     def reports_app_limited(self) -> bool:
-        """True if the kernel reports `app_limited`, which came with the delivery rate (4.9)."""
+        """True if the kernel reports `app_limited`; Linux 4.9 added it with the delivery rate."""
         return self.app_limited or "delivery_rate" in self.fields
 
     def on(self, port: int) -> bool:
@@ -94,9 +94,9 @@ class Snapshot:
         return self.at if self.at is None or self.read is None else (self.at + self.read) / 2
 
 
-@lru_cache(maxsize=8)  # several figures of a run need its samples
+@lru_cache(maxsize=8)  # several figures of a run parse the same samples
 def parse_snapshots(completed: Completed) -> tuple[Snapshot, ...]:
-    """Parse the samples in a command's output. Those of older campaigns have no time."""
+    """Parse the samples in a command's output. Samples of older campaigns have no time."""
     if not completed.stdout.startswith("namespace "):
         return ()
     pieces = re.split(r"^look (.*)$", completed.stdout, flags=re.MULTILINE)
@@ -171,7 +171,7 @@ def _memory(parts: Mapping[str, str]) -> dict[str, float]:
 
 
 def _data(connections: list[Connection], port: int) -> list[Connection]:
-    """Return the data connections: those on other ports than the tool's, else the large ones."""
+    """Return the connections on other ports than the tool's, or, without any, the large ones."""
     if elsewhere := [c for c in connections if not c.on(port)]:
         return elsewhere
     enough = max([DATA_BYTES, *(c.carried / 100 for c in connections)])

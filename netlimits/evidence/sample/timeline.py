@@ -1,4 +1,4 @@
-"""A run's samples of both ends on one clock: the client's, in seconds since the first data."""
+"""A run's samples of both ends on the client's clock, in seconds since the first data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from netlimits.model import Completed, Scalar
 SAME = Offset(0.0, 0.0)
 
 STARTED = 0.05
-"""Minimum share of the interface's highest rate for its traffic to be the run's datagrams."""
+"""A run's datagrams flow while the interface has at least this share of its highest rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A host's rows of `series`, with `time_s` of the timeline instead of `at_s`.
+    """The rows that `series` returns for a host, with the timeline's `time_s` instead of `at_s`.
 
     `end` is "local" or "remote".
     """
@@ -34,8 +34,8 @@ class Sampled:
 class Timeline:
     """The rows of all hosts on one clock.
 
-    `begin` is time 0 by the client's clock. `offsets` maps roles to the offset of the host's clock
-    from the client's.
+    `begin` is the time by the client's clock at which the timeline starts. `offsets` maps a role to
+    the offset of the host's clock from the client's clock.
     """
 
     hosts: tuple[Sampled, ...]
@@ -44,7 +44,7 @@ class Timeline:
 
     @property
     def error_s(self) -> float:
-        """The largest error of the hosts' times, in seconds."""
+        """The largest possible error of the hosts' times, in seconds."""
         return max((offset.bound_s for offset in self.offsets.values()), default=0.0)
 
     def receiving(self) -> Sampled | None:
@@ -65,9 +65,9 @@ def on_one_clock(
 ) -> Timeline | None:
     """Return a run's samples on the client's clock; None if they have no times.
 
-    `samples` are (end, role, output) of each host, the client's first. `known` are the offsets that
-    the check before the campaign measured. For each host the most precise offset counts: the known
-    one, or one from the run's data.
+    `samples` are (end, role, output) of each host, the client first. `known` are the offsets that
+    the check before the campaign measured. For each host the most precise offset is used, which may
+    be a known offset or one that is computed from the run's data.
     """
     given = [(end, role, completed) for end, role, completed in samples if completed.stdout]
     rows = {role: series(completed) for _, role, completed in given}
@@ -150,7 +150,7 @@ def _intervals(of: Timeline, interim: Sequence[Mapping[str, Scalar]]) -> Iterabl
 
 
 def _by_bytes(client: Sequence[Snapshot], other: Sequence[Snapshot]) -> Iterator[Offset]:
-    """Yield the offset of the other host's clock from the client's, from each direction's data."""
+    """Yield the other host's offset from the client, computed from the data of each direction."""
     if forth := one_clock.offset(client, other):
         yield forth
     if back := one_clock.offset(other, client):
@@ -165,7 +165,11 @@ def _begin(seen: Sequence[Snapshot], rows: Sequence[Row]) -> Offset:
 
 
 def _with_data(seen: Sequence[Snapshot], rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the rows in which data flowed: those with connections, else with a usual byte rate."""
+    """Yield the rows in which data flowed.
+
+    These are the rows with connections. Without any connection (UDP), they are the rows in which
+    the interface had at least STARTED of its highest rate.
+    """
     if any(snapshot.connections for snapshot in seen):
         yield from (row for row in rows if row["connections"])
         return

@@ -1,6 +1,6 @@
-"""The readings of CPU time between which only the transfer ran, from a host's samples.
+"""Find the two readings of CPU time between which only the transfer ran, in a host's samples.
 
-Intervals in which the transfer began or ended are left out.
+Intervals in which the transfer begins or ends are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from netlimits.evidence.sample.snapshots import parse_snapshots
 from netlimits.model import Completed
 
 TICKS = 8
-"""Columns to read of a CPU's line in /proc/stat. User time includes the guest times after them."""
+"""Number of columns to read from a CPU's line in /proc/stat. Later columns are guest times, which
+user time includes."""
 
 _LOOK = re.compile(r"^look ([0-9]{9,12}\.[0-9]{9})$", re.MULTILINE)
 _CPUS = re.compile(
@@ -43,7 +44,7 @@ class Reading:
 
 
 def readings(completed: Completed) -> list[Reading | None]:
-    """Parse the reading of each sample; None for a sample without one."""
+    """Parse the reading of each sample; None if a sample has no reading."""
     pieces = _LOOK.split(completed.stdout)
     read: list[Reading | None] = []
     last: Reading | None = None
@@ -61,7 +62,7 @@ def readings(completed: Completed) -> list[Reading | None]:
 
 
 def _grown(before: Reading | None, line: re.Match[str]) -> Reading:
-    """Return the reading of a `cpus` line, which has the growth of ticks since the one before."""
+    """Return the reading of a `cpus` line, which has the growth of ticks since reading `before`."""
     then = dict(zip(before.times.cpus, before.times.ticks, strict=True)) if before else {}
     cpus, ticks = [], []
     for part in line[4].split():
@@ -78,7 +79,7 @@ def _grown(before: Reading | None, line: re.Match[str]) -> Reading:
 def window(
     completed: Completed, *, streams: int = 0, seconds: float = 0.0, skip: float = 0.0
 ) -> tuple[Reading, Reading] | None:
-    """Return the readings between which all of the transfer's streams ran; None if unknown."""
+    """Return two readings between which all streams of the transfer ran; None if unknown."""
     read = readings(completed)
     return _of_connections(completed, read, streams, skip) or _of_interface(
         [reading for reading in read if reading], seconds, skip
@@ -120,7 +121,7 @@ def _of_interface(
 def _longest(
     pairs: Sequence[tuple[Reading, Reading]], active: Sequence[int], seconds: float
 ) -> tuple[int, int]:
-    """Return the first and last active interval, at most `seconds` apart, with the most bytes."""
+    """Return the first and last interval of the `seconds` in which most bytes were carried."""
     begins = [pairs[at][0].at for at in active]
     spans = []
     for place, first in enumerate(active):

@@ -1,8 +1,8 @@
 """Changes that other users make during a run: to the data interface, CPUs, routes and rules.
 
-A reading before the client and one after it are compared. In between, the kernel queues its
-notifications (rtnetlink, uevents) for sockets that a kept Perl holds open (`watch.pl`), which also
-shows changes that were undone. On a host without Perl only the two states are compared.
+The state before the client runs is compared with the state after it. In between, a Perl process
+(`watch.pl`) holds sockets open, and the kernel queues notifications on them (rtnetlink, uevents).
+They also show changes that were undone. On a host without Perl only the two states are compared.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LASTING = {
     "napi_defer_hard_irqs": "napi_defer_hard_irqs",
     "threaded": "threaded NAPI",
 }
-"""Keys of the state with one value each, and their names in sentences."""
+"""Key of the state -> its name in sentences, for keys that have a single value."""
 
 _LOST = (
     "so many routes, rules or properties of the interface changed that the kernel dropped notices: "
@@ -58,14 +58,14 @@ _LOST = (
 _NUMBERS = ("ifindex", "flags", "carrier_down_count")
 
 _PASSING = re.compile(r" (expires \d+sec|cache|users \d+|used \d+|age \d+sec)\b")
-"""Parts of `ip route`'s output that change without a change of the route."""
+"""Parts of the output of `ip route` that change even if the route does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A reading: the state by key, and the notifications since the first reading.
+    """A reading: the state, and the notifications since the first reading.
 
-    Two readings with the same `watch` belong together. `lost` is true if the kernel dropped
+    Two readings belong together if they have the same `watch`. `lost` is true if the kernel dropped
     notifications.
     """
 
@@ -95,7 +95,7 @@ def _perl() -> str:
 def changes(
     before: Completed, after: Completed, interface: str, addresses: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return what other users changed between two readings, in words."""
+    """Describe what other users changed between two readings."""
     first, last = _reading(before), _reading(after)
     if first.absent:
         return ()

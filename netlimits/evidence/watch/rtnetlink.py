@@ -44,7 +44,7 @@ _WORDS = re.compile(r"[0-9]{1,3} ([0-9a-f]{2}){1,20}( [0-9]{1,3}=([0-9a-f]{2})*)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: its type `kind`, the fixed data `head`, and its attributes by number."""
+    """A message: its type `kind`, its fixed part `head`, and number -> attribute."""
 
     kind: int
     head: bytes
@@ -61,7 +61,7 @@ class Message:
 
     @property
     def index(self) -> int:
-        """The index of the interface; for messages about links, addresses and queues."""
+        """The index of the interface. Only messages about links, addresses and queues have it."""
         return self._number(self.head[4:8])
 
     @property
@@ -110,14 +110,14 @@ class Message:
 
     @property
     def path(self) -> tuple[object, ...]:
-        """The properties of a route that decide where packets go, to compare two routes."""
+        """The properties that decide where a route sends packets, to compare two routes."""
         _, length, _, tos, _, _, _, kind = self.head[:8]
         known = {n: value for n, value in self.attributes.items() if n not in (7, 15, 20)}
         return length, tos, kind, tuple(sorted(known.items()))
 
     @property
     def shown(self) -> str:
-        """A route in words, similar to `ip route`."""
+        """The route in words, similar to the output of `ip route`."""
         length = self.head[1]
         words = [f"{_address(self.attributes[1])}/{length}" if 1 in self.attributes else "default"]
         if via := self.attributes.get(5):
@@ -142,9 +142,9 @@ class Message:
         return words
 
     def moves(self, peer: str, route: Message) -> bool:
-        """Return True if this message changed the route to a peer for a while.
+        """Return True if this message reports that the route to a peer changed for a while.
 
-        `route` is the peer's route before and after the run.
+        `route` is the route to the peer before and after the run.
         """
         if self.kind not in _ROUTE or self.head[0] != route.head[0]:
             return False
@@ -166,7 +166,7 @@ class Message:
     # -- rules -------------------------------------------------------------------------------
 
     def selects(self, interface: str, own: Collection[str], peers: Collection[str]) -> bool:
-        """Return True for a rule that may apply to traffic between own addresses and peers."""
+        """Return True for a message about a rule that may apply to traffic with the peers."""
         if self.kind not in _RULE:
             return False
         if self._text(3) not in ("", "lo", interface) or self._text(17) not in ("", interface):
@@ -225,7 +225,7 @@ def _address(data: bytes) -> str:
 
 
 def _within(peer: str, network: bytes, length: int) -> bool:
-    """Return True if a peer's address is in a network of `length` bits; 0 bits need no address."""
+    """Return True if a peer is in a network. If `length` is 0, `network` may be empty."""
     address = ipaddress.ip_address(peer)
     if length > address.max_prefixlen:
         return False

@@ -20,17 +20,17 @@ FEW = 64
 """Up to this many free hosts, every call of `ready` looks for hosts that have waited too long."""
 
 SCAN = 0.01
-"""With more free hosts, the minimum time between two searches, as a share of the longest run."""
+"""Minimum time between two searches with more free hosts, as a share of the longest run."""
 
 LOOK = 256
-"""Maximum number of a host's jobs that are searched for one to begin out of order."""
+"""Maximum number of a host's jobs among which a job to begin out of order is searched."""
 
 HELD = 2
 """Maximum number of jobs in memory that are not parked, per host and per job of its look-ahead
 (`_look`). Full queues of all hosts need 0.5, since a job is in the queues of two hosts."""
 
 PARKED = 8
-"""Maximum as HELD, but of all jobs: it also counts those parked for unreachable hosts."""
+"""The same maximum as HELD for all jobs, including the jobs parked for unreachable hosts."""
 
 
 class Dispatch:

@@ -13,7 +13,7 @@ from typing import Any
 from netlimits.model import Mesh, Setup, Values
 
 HOSTS = "hosts"
-"""The key of a mesh in `roles:`, and in a hosts file the list of its machines."""
+"""The key of a mesh in `roles:`, and the key of the list of machines in a hosts file."""
 
 LIMIT = 1000
 SHAPES = ("all", "ring", "bipartite")

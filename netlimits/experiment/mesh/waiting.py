@@ -11,26 +11,28 @@ from netlimits.experiment.mesh.lengths import Lengths
 from netlimits.experiment.mesh.workload import Workload
 
 # ALIKE, FEW_ALIKE and ALL_ALIKE were the best values in simulations of 6 to 200 hosts with 5 to 800
-# runs each. With more runs, keeping the order costs more waiting. With more runs and hosts, leaving
-# the order costs less: few hosts rarely find a free partner, and end at different times.
+# runs each. With more runs, keeping the order costs more waiting. With few runs and hosts, leaving
+# the order costs more: a host rarely finds a free partner, and hosts end at different times.
 
 ALIKE = 2.2
-"""Runs of a round count as equally long up to a coefficient of variation: this value divided by the
-square root of a host's runs and by the cube root of the number of hosts. It is halved for an odd
-number of hosts, one of which is always free, and again if rounds are broken."""
+"""Runs of a round count as equally long if their coefficient of variation is at most a limit. The
+limit is this value, divided by the square root of a host's runs and by the cube root of the number
+of hosts. It is halved if the number of hosts is odd, because one host is then always free. It is
+halved again if rounds are broken."""
 
 FEW_ALIKE = 0.7
-"""This value divided by the number of hosts is a lower limit of that coefficient."""
+"""Before it is halved, the limit is at least this value divided by the number of hosts."""
 
 ALL_ALIKE = 0.025
-"""Lower limit of the coefficient for any number of hosts and runs."""
+"""Minimum of the limit for any number of hosts and runs."""
 
 CLOSE = 0.05
 """Rounds count as whole if the runs in order take at most this share longer than the lower bound of
-any schedule. They are broken in a resumed mesh, with groups, and if `at_once` delays pairs."""
+any schedule. Rounds are broken in a resumed mesh, with groups, and if `at_once` delays pairs."""
 
 WORTH = 0.2
-"""The order is kept only if the runs take at most this share longer than that lower bound."""
+"""The order is kept only if the runs in order take at most this share longer than the lower bound
+of any schedule."""
 
 WHOLE = 3.0
 """How long a free host waits if rounds are whole, in lengths of the longest run."""

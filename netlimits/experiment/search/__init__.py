@@ -51,7 +51,7 @@ def judged(
     """Return the columns of a trial: the bound that it missed most, and by how much.
 
     The requested rate (`asked_mbps`) must arrive; otherwise a queue grows, and a longer trial would
-    lose data. iperf3's own loss is preferred: it does not count data in flight at the end.
+    lose data. The loss that iperf3 prints is preferred: it excludes data in flight at the end.
     """
     missed, why = max(_misses(search, asked_mbps, figures), default=(0.0, ""))
     return {

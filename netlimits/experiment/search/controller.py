@@ -14,10 +14,10 @@ from netlimits.model import Search
 from netlimits.model.searches import Bounds, SearchTrial, bounds
 
 _PACKETS = 10**9
-"""Packets per trial that MLRsearch is told. It takes whole numbers, so this sets the precision."""
+"""Number of packets that MLRsearch gets for each trial. Losses are whole packets of this number."""
 
 PRECEDING = 1
-"""Coarser searches before the last one. With two, simulated searches took one more trial."""
+"""Number of coarser searches before the last one. With two, simulations took one more trial."""
 
 _FOREVER = 1e9
 """MLRsearch's time limit in seconds: no limit, since its clock would also count interruptions."""

@@ -1,4 +1,4 @@
-"""Errors in the plan of an experiment that has other errors: only those that are certain.
+"""Find the certain errors in the plan of an experiment that has other errors.
 
 Each known error makes part of the plan unknown, and errors that depend on that part are not
 reported. Examples: a factor with another error; a configuration that an unknown condition may
@@ -30,7 +30,7 @@ _ANY = -1
 
 
 def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[DocumentError]:
-    """Return further errors of the plan, without those that may follow from the known ones."""
+    """Return further errors of the plan, without errors that may follow from the known errors."""
     known = list(known)
     sure: list[DocumentError] = []
     while True:
@@ -177,7 +177,7 @@ def _remains(
 
 
 def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> Lists:
-    """Return the rows of lists without those in cuts; no rows if a whole list is cut."""
+    """Return the rows of lists without the rows in cuts; no rows if a whole list is cut."""
     gone = set()
     for place in places:
         for cut in cuts:
@@ -198,7 +198,7 @@ def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> L
 def _options(
     experiment: Experiment, known: set[str], cuts: Iterable[KeyPath]
 ) -> tuple[dict[str, Any], list[KeyPath]]:
-    """Return the options without cuts and without unknown names, and the keys of the latter."""
+    """Return the options without cuts and unknown names, and the keys of the unknown names."""
     settings: dict[int, dict[str, Any]] = {}
     for use in experiment.settings:
         settings.setdefault(use.entry, {})[use.name] = use.options
@@ -245,7 +245,7 @@ def _may_hold(part: str, values: Mapping[str, Scalar]) -> bool:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield the operands of an `and`, or the whole text if other operators may bind them."""
+    """Yield the operands of `and`, or the whole text if it has brackets or other operators."""
     bare = re.sub(r"'[^']*'|\"[^\"]*\"", lambda quoted: "'" * len(quoted[0]), text)
     if re.search(r"\b(?:or|if|else|not)\b|[()\[\]]", bare):
         yield text

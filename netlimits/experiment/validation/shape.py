@@ -25,7 +25,7 @@ def shape_errors(data: dict[str, Any], where: Source) -> list[DocumentError]:
 
 
 def _parts(data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Any, Mapping[str, Any]]]:
-    """Yield the parts that have schemas of their own: key, what is written, and schema."""
+    """Yield (key, written value, schema) for each part that has its own schema."""
     settings = {setting.name: setting.schema for setting in SETTINGS}
     for number, entry in _entries(data, "settings"):
         for name, options in entry.items() if isinstance(entry, dict) else ():

@@ -80,7 +80,7 @@ def _needed(text: str) -> frozenset[str]:
 
 
 def _reported(experiment: Experiment) -> frozenset[str]:
-    """Return the names that the report shows, and those from which they are derived."""
+    """Return the names that the report shows, and the names from which they are derived."""
     names, every = set(), set(resolution.names(experiment))
     for entry in experiment.report:
         for value in entry.values():

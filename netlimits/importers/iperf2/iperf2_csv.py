@@ -1,7 +1,8 @@
 """iperf 2's `-y C`: one line for each interim result and each stream, with or without a header.
 
-2.0 prints its own address first: a server's if the port is 5001 or below the ephemeral ports.
-2.1 and later print the client's address first, so the user must state which end printed.
+2.0 prints the address of its own end first. The end is a server if this port is 5001 or below the
+ephemeral ports. 2.1 and later print the client's address first, so the user must state which end
+printed the file.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _HEADER = re.compile(
 )
 _PORT, _EPHEMERAL = 5001, 32768
 _SOCKET = 3
-"""Smallest stream id in 2.0, whose ids are numbers of sockets. Later, ids begin at 1."""
+"""Smallest stream id in 2.0, whose ids are numbers of sockets. Later versions begin at 1."""
 _YEAR = 2000
 """An earlier year is not the time of a test: some builds of 2.1 print 1970."""
 
@@ -118,7 +119,7 @@ def _received(
 
 
 def _is_service(match: re.Match[str]) -> bool:
-    """Return True if the first port is a server's: in 2.0 the printing end received there."""
+    """Return True if the first port is a server's: in 2.0 the end that printed received data."""
     local, peer = int(match["port"]), int(match["peer"])
     return match["id"] != "-1" and (local == _PORT or 0 < local < _EPHEMERAL <= peer)
 
@@ -163,7 +164,7 @@ def _result(match: re.Match[str], names: list[str]) -> Result:
 
 
 def _connection(match: re.Match[str]) -> str:
-    """Return the ports of a connection, whichever end printed them."""
+    """Return the ports of a connection as one text, the same for both ends."""
     return "/".join(sorted(match.group("port", "peer"), key=int))
 
 

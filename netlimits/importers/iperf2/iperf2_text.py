@@ -67,7 +67,7 @@ def _runs(source: SourceText) -> Iterator[Iperf2Run]:
         elif banner := _CLIENT.fullmatch(line):
             protocol = banner[2].lower()
             if run is not None and run.streams and not run.results and not run.error:
-                run.protocol, run.answers = protocol, serving  # it connected before its banner
+                run.protocol, run.answers = protocol, serving  # connected before the banner
                 continue
             if run is not None:
                 yield run

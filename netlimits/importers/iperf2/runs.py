@@ -47,7 +47,7 @@ class Iperf2Run:
         return self.full or bool(self.back and set(self.streams) - self.back)
 
     def ways(self) -> Sequence[Iperf2Run]:
-        """Return a run for each direction without sums, from client to server first."""
+        """Return a run without sums for each direction; client to server comes first."""
         if not self.both:
             return [self]
         if not self.back:

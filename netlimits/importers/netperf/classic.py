@@ -14,7 +14,7 @@ Row = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    rows: tuple[Row, ...]  # selectors; None is a value that is not kept
+    rows: tuple[Row, ...]  # selectors; None for a value that is dropped
     units: Mapping[str, str]
     protocol: str = ""
     direction: str = ""

@@ -127,7 +127,7 @@ HEADERS: dict[str, Lines] = _OTHERS | {
     for end in ("Local", "Remote")
     for name, lines in _OF_BOTH_ENDS.items()
 }
-"""Selector -> the four lines of its header, empty ones at the end."""
+"""Selector -> the four lines of its header, padded with empty lines."""
 
 CSV_NAMES: dict[str, tuple[str, ...]] = {}
 """Name in an `-o` header -> the selectors that print it: two selectors if 2.7.0 confuses names."""

@@ -15,7 +15,7 @@ from netlimits.tools.netperf.results import column, refuse_no_data, value
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """The test that a banner names; "" is unknown. `width` is the one given to `-I`, in percent."""
+    """The test that a banner names; "" is unknown. `width` is the argument of `-I` in percent."""
 
     name: str = ""
     protocol: str = ""

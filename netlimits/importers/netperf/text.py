@@ -1,7 +1,7 @@
 """netperf's text output in any form: `-k`, `-o`, `-O` and the classic tables.
 
-A banner or header holds until the next one; without figures it is a failed run. A line that looks
-like a row and does not fit its header is an error: better to reject a file than to read half of it.
+A banner or header applies until the next one. If no figures follow it, it is a failed run. A line
+that looks like a row but does not fit its header is an error: files must not be read in part.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _OWN_FAILURE = re.compile(
     r"|(get|set)_(remote|local|transport|tcp|sock)\w*: .*|create_data_socket: .*|catcher: .*"
     r"|shutdown_control: .*|calibrate_\w+: .*|remote error \d+.*|The test you requested .*"
 )
-"""Errors that only netperf prints. Another `word: text` is one only next to output of netperf."""
+"""Errors that only netperf prints. Another `word: text` counts only beside netperf's output."""
 _WARNING = "catcher: timer popped with times_up != 0"
 """netperf's timer fired late; the figures are valid."""
 _FAILED = re.compile(r"establish_control could not .*|and that test family has been compiled .*")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _ANOTHER = re.compile(r"establish control: |The test you requested ")
-"""First line of an error that is a failed run without a banner; `_FAILED` is its last line."""
+"""First line of an error that counts as a failed run without a banner. `_FAILED` is the last."""
 _HISTOGRAM = re.compile(
     r"Histogram of .*|(UNIT|TEN|HUNDRED)_(N|U|M)?SECS? *:.*|>100_SECS *:.*|HIST_TOTAL *:.*"
 )
@@ -47,7 +47,8 @@ _TRANSCRIPT = re.compile(
     r"([\w.-]{1,80}@[\w.-]{1,80}:?[^$#%>]{0,120}|\[[^\]]{1,120}\]|[\w.~/-]{0,80})[$#%>]( .*)?"
     r"|\+ .*|(\S*/)?netperf .*|(real|user|sys)\s+\d+m[\d.]+s|[-=*#]{3,}.*"
 )
-"""A shell's prompt with its command, `set -x`, a command that a script printed, `time`, a rule."""
+"""Lines of a terminal: a prompt with its command, output of `set -x` or `time`, a command that a
+script printed, or a separator."""
 _NUMBERS = 0.5
 """Minimum share of numbers among the words of a line that may be a row."""
 
@@ -56,7 +57,7 @@ TORN = "the last line is cut off"
 
 @dataclass(slots=True)
 class _Table:
-    """A run whose row was read, and to which another table may still belong (`-O a,b;c`)."""
+    """A run whose row was read. Another table may still belong to the same run (`-O a,b;c`)."""
 
     keys: dict[str, str]
     line: int
@@ -110,7 +111,7 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
 
 
 class _Reading:
-    """A parser that goes line by line. It keeps the header for the next row and pending values."""
+    """A parser that goes line by line. It keeps the current header, and values of pending runs."""
 
     def __init__(self, source: SourceText, given: Given) -> None:
         self._source = source
@@ -344,7 +345,7 @@ class _Reading:
         self._runs.append(replace(run, repaired=table.repaired))
 
     def _fail(self, *, keep_interim: bool = False) -> None:
-        """Add a failed run: one that has a banner or a message but no figures."""
+        """Add a failed run, which has a banner or a message but no figures."""
         reason = clean(" ".join(self._failure)) or "netperf printed no figures"
         test = self._test if self._announced else Test()
         values = runs.factors({}, test, test.direction)

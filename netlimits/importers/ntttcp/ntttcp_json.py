@@ -27,7 +27,7 @@ def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[Imported
 
 
 def _texts(name: str, value: Any) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield key and text of each value; those in the list `throughputs` are named `throughput`."""
+    """Yield key and text of each value; a value in the list `throughputs` is named `throughput`."""
     if isinstance(value, str | int | float):
         yield key(name, ""), str(value)[:300]
     elif isinstance(value, dict) and isinstance(value.get("value"), str):
