@@ -3,7 +3,8 @@
     raw/RUN-ATTEMPT.jsonl         output of one attempt, on disk before anything parses it
     raw/NUMBER.runs-LOW-HIGH.zst  output of many attempts (archive.packs)
 
-An attempt is in one of these files. For a moment it is in both, and then its own file counts.
+The output of an attempt is in one of these files. While a pack is written it is in both, and then
+the attempt's own file counts.
 
 `step` is the purpose of a command. These steps are parsed: `before` and `after` (/proc/stat of each
 host) around `client` (the tool), `before NAME` and `after NAME` (evidence), `sample` (samples

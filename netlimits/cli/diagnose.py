@@ -94,8 +94,8 @@ def diagnose(
     follows is the limit. Every change is restored, also after Ctrl-C; a guard on each host restores
     it if this machine is lost.
 
-    If a change of settings helps, `diagnose` keeps it while it looks for the next limit, up to
-    three times. It prints these settings as commands, with their CPU cost at both ends, and
+    If a change of settings helps, `diagnose` keeps it while it looks for the next limit. It keeps
+    three changes at most, prints their settings as commands, with their CPU cost at both ends, and
     restores them. The results are an ordinary campaign: `table`, `report` and `resume` work on it,
     and you can edit its experiment.yaml and run it again.
 

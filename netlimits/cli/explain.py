@@ -66,11 +66,11 @@ def explain(
     """Report what limited RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
     Each configuration gets a verdict: the class of limit, the share of the runs that agree, the
-    evidence of one of these runs, and the runner-up with the condition that it misses. After the
-    verdict come medians of all runs, and the bounds: the rate that each mechanism allowed in the
-    run of the evidence. Counters only suggest a limit, so `explain` also names the change that
-    would prove it. The verdict may be `undetermined`; then the likeliest classes are named, or, if
-    all runs failed, the reasons.
+    evidence of one of these runs, and the runner-up with the reason why it is not the verdict.
+    After the verdict come medians of all runs, and the bounds: the rate that each mechanism allowed
+    in the run of the evidence. Counters only suggest a limit, so `explain` also names the change
+    that would prove it. The verdict may be `undetermined`; then the likeliest classes are named,
+    or, if all runs failed, the reasons.
 
     --next writes the experiment that would prove the verdicts: the same configurations, with and
     without the change, in the same blocks. Run it, and `explain` its results: each verdict is then

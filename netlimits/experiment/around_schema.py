@@ -133,8 +133,8 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
     "search": _block(
         "Highest load that holds",
         "Searches for the highest load, such as a rate, that arrives in full with loss and "
-        "latency within bounds (RFC 2544 calls it throughput). Each trial is a run. FD.io's "
-        "MLRsearch chooses the loads.",
+        "latency within bounds. Without loss, RFC 2544 calls such a rate throughput. Each trial is "
+        "a run. FD.io's MLRsearch chooses the loads.",
         ("of", "from", "to"),
         **{
             "of": {

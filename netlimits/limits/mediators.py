@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from netlimits.limits.figures import Figure, RunFigures, median_of
+from netlimits.limits.premises.queues import UNREAD
 
 Runs = Sequence[RunFigures]
 Check = Callable[[Runs, Runs], str]
@@ -19,9 +20,6 @@ or fragments."""
 LASTED = 0.8
 """Losses do not depend on the rate if the sender sends less, but more than this share of the loss
 percentage remains."""
-SAME_READER = 0.5
-"""Minimum unread share of the receive windows if the receiving program is slow, as in
-`premises.queues.UNREAD`."""
 SHORT_PCT = 10.0
 """Maximum % by which the rate sent may be below the pace that a change sets."""
 LOADED_PCT = 95.0
@@ -61,7 +59,7 @@ def _moved(figure: Figure, ratio: float, words: str) -> Check:
 def _own_server(changed: Runs, without: Runs) -> str:
     """Return why more streams prove nothing, if one slow process reads all streams; else ""."""
     unread = median_of(changed, lambda run: run.unread)
-    if unread is None or unread < SAME_READER:
+    if unread is None or unread < UNREAD:
         return ""
     pair = _both(changed, without, lambda run: run.received("processes"))
     if pair is None or pair[0] > pair[1]:
@@ -75,7 +73,7 @@ def _own_server(changed: Runs, without: Runs) -> str:
 def _reader(changed: Runs, without: Runs) -> str:
     """Return why more streams do not prove a limit of the path, if the reader is slow; else ""."""
     unread = median_of(changed, lambda run: run.unread)
-    if unread is None or unread < SAME_READER:
+    if unread is None or unread < UNREAD:
         return ""
     return f"{100 * unread:.0f} % of the receive windows is data that the program has not read"
 

@@ -40,8 +40,8 @@ class Napi(NamedValues):
             ),
         },
         title="Deferred polling of the data interface",
-        description="Set both options: the timer works only while interrupts are deferred. "
-        "Without GRO neither has an effect.",
+        description="Interrupts are deferred only if both options are set. The timer alone lets "
+        "GRO wait for more segments.",
     )
 
     def read(self, interface: str, about: Any) -> Command:

@@ -42,11 +42,11 @@ def ended(
         first = next((row for key, row in some.items() if key in lost), next(iter(some.values())))
         ordered = [first["key"], *(key for key in some if key != first["key"])]
         where = listed(ordered, factors)
+        worse = f", and worse only if it stays so without the slowest runs {called[1]}"
         yield (
             f"figures {name} may be too good, because fewer runs ended ok: "
             f"{survivors.counts(first, called)}{f' ({where})' if where else ''}; their ratio is "
-            "never called better, and worse only if that holds without the other side's slowest "
-            "runs"
+            f"never called better{worse if fewer == 0 else ''}"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from netlimits.limits import places
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.classes.path.loss import RETRANSMITTED, waits
+from netlimits.limits.classes.path.path_cap import QUEUE_SEGMENTS, QUEUE_US, STEADY
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import chance, cpus, goal, queues
 
@@ -12,12 +13,9 @@ SEGMENTS = 30.0
 """Minimum number of segments retransmitted. With this number, their share is known to within a
 fifth. A smaller number gives no reliable bound for random losses. Paths with 0.1 % random loss lost
 7 to 15 segments in 3 s, and their rate was 1.3 to 3.2 times the bound."""
-STILL, QUEUE_US, QUEUE_SEGMENTS = 1.25, 200.0, 5.0
-"""Maximum ratio of rtt to min_rtt, maximum wait in µs (host scheduling takes as much), and maximum
-number of packets waiting at once. One of the three is enough to show that there is no queue. Some
-policers hold two packets."""
-STEADY = 0.75
-"""Minimum ratio of a configuration's slowest run to its fastest run: both have the same cap."""
+STILL = 1.25
+"""Maximum ratio of rtt to min_rtt. Below it, below QUEUE_US or below QUEUE_SEGMENTS there is no
+queue."""
 COUNTED = 0.1
 """Minimum ratio of the drops that the receiver's own policer counts to the segments lost. The
 policer counts packets of up to 45 segments, because GRO has merged them. In one run, 42 packets
