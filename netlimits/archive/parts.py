@@ -204,7 +204,7 @@ def newest(folder: Folder) -> Part | None:
 
 
 def before(folder: Folder, part: Part) -> PartFooter | None:
-    """Return the JSON of the previous part, None if it is missing or damaged."""
+    """Return the footer of the previous part, None if it is missing or damaged."""
     previous = _part(folder, part.number - 1)
     return previous.about if previous else None
 

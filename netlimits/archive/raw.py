@@ -236,7 +236,7 @@ class RawOutput:
         try:
             with self.folder.reader(_name(*attempt)) as file:
                 return os.fstat(file.fileno()).st_size <= packs.ATTEMPT_LIMIT
-        except OSError:  # for example, a link
+        except OSError:  # for example, a symbolic link, which is not followed
             return False
 
     def _bytes(self, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, bytes]]:

@@ -62,7 +62,7 @@ class Marks:
         return cls(limits, letters)
 
     def at(self, key: Key) -> str:
-        """Return the letters of a combination.
+        """Return the letters that stand for the limit of a combination.
 
         Return "" if its limit is unknown, or if all combinations have the same limit.
         """

@@ -160,9 +160,9 @@ def _named(places: Sequence[str]) -> str:
 
 
 def _table_options(folder: Path) -> str:
-    """Return options of `table` that these results support: a metric by a varying factor.
+    """Return options for a first `table` of these results: a metric by a factor that varies.
 
-    Metrics that are missing in some runs of a configuration come last, since `table` rejects them.
+    A metric that some runs of a configuration lack is the last choice, since `table` rejects it.
     """
     from netlimits.analysis import frames
     from netlimits.archive import reader

@@ -70,7 +70,7 @@ def evidence_of(
 
 
 def sample(frame: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
-    """Return at most JUDGED runs of each configuration, and `run`.
+    """Return at most JUDGED runs of each configuration, and also the run with number `run`.
 
     A campaign with interventions is returned whole.
     """

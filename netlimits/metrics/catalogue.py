@@ -12,7 +12,7 @@ Better = Literal["higher", "lower", ""]
 Direction = Literal["send", "recv", "both", "rr", ""]
 """Direction of the data, as seen from the client.
 
-"rr" stands for transactions, and "" for runs that differ in direction.
+"rr" stands for transactions, and "" for a set of runs with several directions.
 """
 
 _ENDS: Mapping[str, Mapping[str, str]] = {

@@ -100,7 +100,7 @@ def exact(value: float, rule: str = "") -> ComputedFigure:
 
 
 def transcribed(value: float, rule: str = "") -> ComputedFigure:
-    """Return a figure from our copy of a table; it tests the copy, not the report."""
+    """Return a figure that we copied from a table; a difference is an error of our copy."""
     return ComputedFigure(float(value), float(value), float(value), rule, "transcribed")
 
 

@@ -96,7 +96,7 @@ class StateComparison:
         self.result = ComparisonResult()
 
     def take(self) -> None:
-        """Read and save the state of each host that may change. Raises ArchiveUnwritable."""
+        """Read and save the state of each host that is changed. Raises ArchiveUnwritable."""
 
         def take(role: str) -> None:
             state = self._read(role, self._sets[role])

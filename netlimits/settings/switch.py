@@ -1,4 +1,4 @@
-"""A switch that the user defines: commands change its position, and `verify` prints it.
+"""A user-defined on/off switch: commands change its position, and `verify` prints it.
 
 `verify` prints the host's position as one line. `command` has the command that leads to each
 position, so the way back is known before any change. Exit statuses are ignored: systemctl exits 3

@@ -47,7 +47,7 @@ class Cut:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Check for an interruption before and after the `with` block; `_end` ends its commands."""
+        """Check for an interruption before and after the block, whose commands `_end` kills."""
         self.check()
         yield
         self.check()

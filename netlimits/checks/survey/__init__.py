@@ -130,7 +130,7 @@ def _both_sides(
     skipped: Mapping[str, str] | None,
     try_tools: bool,
 ) -> Survey:
-    """Survey each side of a duet separately; report a finding that both sides have only once."""
+    """Survey both sides of a duet (`run --against`); report a finding of both sides only once."""
     surveys = []
     for side in plan.experiment.sides.values():
         bound = {role: machines[role] for role in side.roles}

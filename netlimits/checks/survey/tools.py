@@ -127,7 +127,7 @@ def _probe(
 
 
 def refused(site: Site) -> Iterator[Finding]:
-    """Yield an error for each option that the build lacks or that contradicts the plan."""
+    """Yield an error for each tool option that the tool's build lacks, or the plan rules out."""
     client = site.experiment.ends["local"][0]
     problems = {
         str(error): error

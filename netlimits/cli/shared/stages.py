@@ -213,7 +213,10 @@ class Stages:
 
 
 def seconds_of_a_run(records: Iterable[Record]) -> float:
-    """Return the mean of each configuration's shortest run, since first runs also start servers."""
+    """Return the mean of the shortest runs, one of each configuration.
+
+    Longer ones, such as the first, also start servers.
+    """
     shortest: dict[str, float] = {}
     for record in records:
         known = shortest.get(record.run.config, record.duration_s)

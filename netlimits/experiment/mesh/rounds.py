@@ -100,7 +100,7 @@ def _freed(
     b: Hashable,
     count: int,
 ) -> bool:
-    """Free a round at both hosts by exchanging two rounds along a chain; return True on success."""
+    """Free a round at both hosts by exchanging two rounds along a chain of pairs, if possible."""
     free_a = [r for r in range(count) if r not in of[a]]
     free_b = [r for r in range(count) if r not in of[b]]
     for mine, yours in itertools.product(free_a, free_b):

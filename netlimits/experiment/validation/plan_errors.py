@@ -65,7 +65,7 @@ class Remains:
         """Return the certain errors in conditions, replicates and options."""
         wrong = [*configurations.errors]
         if self.broken and sum(configurations.removed) == configurations.product:
-            wrong = []  # the condition that removes the last configuration is unknown
+            wrong = []  # an unknown condition may have removed them instead
         try:
             replicates.per_configuration(self.experiment, configurations)
         except DocumentError as error:
@@ -198,7 +198,10 @@ def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> L
 def _options(
     experiment: Experiment, known: set[str], cuts: Iterable[KeyPath]
 ) -> tuple[dict[str, Any], list[KeyPath]]:
-    """Return the options without cuts and unknown names, and the keys of the unknown names."""
+    """Return the options that are left, and the keys that refer to unknown names.
+
+    Keys in `cuts` and keys that refer to unknown names are left out.
+    """
     settings: dict[int, dict[str, Any]] = {}
     for use in experiment.settings:
         settings.setdefault(use.entry, {})[use.name] = use.options

@@ -34,7 +34,7 @@ class Salvage:
     names: tuple[str, ...]  # factors and derived values of the whole file, in order
     factors: tuple[str, ...]
     brought: frozenset[str]  # names that removed parts may have defined
-    used: frozenset[str]  # words in the removed parts, which may be used names
+    used: frozenset[str]  # words in the removed parts; some may be names, which are then not unused
     any_name: bool
     lacking: frozenset[KeyPath] = frozenset()  # sections that are kept although a key is missing
 

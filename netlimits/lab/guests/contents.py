@@ -20,7 +20,7 @@ _NEEDED = """
     awk busybox ethtool getconf ip mount netperf netserver perl ss sshd sudo sysctl taskset tc
     timeout umount
 """
-"""Required programs. Some are in _PACKAGES too, in case dpkg lists no files of a package."""
+"""Required programs. Some belong to _PACKAGES too, in case dpkg does not list a package's files."""
 
 _WHERE_INSTALLED = """
     bridge gawk iperf3 iptables iptables-legacy irtt less lspci lsof mawk nft nstat nttcp numactl

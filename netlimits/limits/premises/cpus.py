@@ -26,8 +26,8 @@ NEAR = 0.95
 """Maximum ratio of throughput to the link's goodput bound if a CPU is the limit."""
 LOADED = 0.75
 """Maximum ratio of throughput with a load to throughput without it, if a CPU is the limit. The load
-takes half of each CPU. The ratio is higher if the tool needs less than two thirds of a CPU, because
-something else limits it."""
+takes half of each CPU: a tool that needs a whole CPU then gets a ratio of 0.5, and a tool that needs
+two thirds of one a ratio of 0.75. A tool that needs less has another limit."""
 HELD_PCT = 50.0
 """Minimum % of the time that a thread waits for a CPU if a quota or a CPU binding holds it back.
 Other CPUs are idle meanwhile."""
