@@ -62,7 +62,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return `last_attempts(frame)` and empty `frame`, so that no column is in memory twice."""
+    """Return `last_attempts(frame)`. It may remove the columns of `frame`, to save memory."""
     frame = without_profiled(frame)
     names = [name for name in ("campaign", "run", "attempt", "status") if name in frame.columns]
     numbered = frame[names].reset_index(drop=True)

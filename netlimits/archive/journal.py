@@ -192,7 +192,7 @@ class Journal:
 
     def close(self) -> None:
         if self._file:
-            with suppress(ArchiveUnwritable):  # callers that need the error call sync first
+            with suppress(ArchiveUnwritable):  # who needs this error calls `sync` before
                 self.sync()
             self._file.close()
             self._file = None

@@ -50,10 +50,10 @@ class PaceTurn:
 class Context:
     """Everything that an attempt needs; it does not change during the attempt.
 
-    `hosts` and `guards` belong to the attempt's roles. `turns` apply the run's settings; `paces`
-    are tried after them until the kernel accepts one. `longest` is the longest deadline of the
-    client on any host, plus the time to fold profiles, in seconds. If a connection is lost, the run
-    gets another attempt unless this one is the `last`.
+    `hosts` and `guards` belong to the attempt's roles. `turns` are the changes to the run's
+    settings. `paces` are ways to pace the traffic, which are tried until one is accepted. `longest`
+    is the longest deadline of the client on any host, plus the time to fold profiles, in seconds.
+    If a connection is lost, the run gets another attempt unless this one is the `last`.
     """
 
     session: Session

@@ -107,7 +107,7 @@ def _pacing(requirement: Setup, site: Site, role: str) -> Iterator[SettingUse]:
 
 def _rooted(commands: Iterable[Command]) -> Iterator[tuple[str, ...]]:
     for command in commands:
-        # if the state is unknown, `route` has placeholders for values of the state
+        # without the state, the route's own command line has placeholders, which sudo refuses
         if command.sudo and not {"NETWORK", "…"} & set(command.argv):
             yield command.argv
         yield from (by_hand.argv for by_hand in command.by_hand if by_hand.sudo)

@@ -348,7 +348,7 @@ def _raise_if_refused(command: Command, stderr: str, name: str) -> None:
 def greeting(
     stream: Stream, nonce: str, name: str, patience: Patience, language: Language = SH
 ) -> Greeting:
-    """Prepare the `sh` or Perl process and return its greeting. Raises HostError."""
+    """Prepare the `sh` or Perl process and return its first answer. Raises HostError."""
     talk = Talk(stream, nonce, language.preamble(nonce).encode())
     try:
         talk.until(1, patience.seconds)

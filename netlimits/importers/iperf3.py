@@ -305,7 +305,7 @@ def _timeline(document: _Document, way: Way, end: str) -> Iterator[InterimResult
             count, seconds, ending = (each.get(key) for key in ("bytes", "seconds", "end"))
             if not (is_number(count) and is_number(seconds) and is_number(ending)):
                 continue
-            # the first interval after the omitted time claims to begin in it, but counts none of it
+            # the first counted interval begins too early, but has no omitted bytes
             seconds = min(seconds, ending)
             if seconds <= 0 or count < 0:
                 continue

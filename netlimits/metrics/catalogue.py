@@ -111,7 +111,7 @@ class Metric:
 _OF_AN_END = re.compile(r"(\w+_)?(local|remote)_(?!send_|recv_)")
 """Pattern of names of metrics of one end.
 
-Names that contain the direction are excluded: their titles are right for all directions.
+Names with `send_` or `recv_` do not match, because their titles are right in both directions.
 """
 _ROLE_WORDS = re.compile(
     r"\b(sender|receiver|send|receive)\b(?! (buffer|window|drops))", re.IGNORECASE

@@ -107,7 +107,10 @@ SET_UP = ("configured", "standard")
 def stated(
     report: Report, statements: Statements, computed: Collection[str]
 ) -> Iterator[Comparison]:
-    """Yield the statements of a report that have no data, or that describe a condition."""
+    """Yield the statements of a report that no figure is compared with.
+
+    Either we have no data for them, or they describe how the report's runs were made.
+    """
     kinds = published.statements()
     kinds = kinds[(kinds["report"] == report.name) & kinds["kind"].isin(SET_UP)]
     conditions = {*kinds.index} - {*computed}

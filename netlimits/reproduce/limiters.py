@@ -145,7 +145,7 @@ def _pps_charts() -> Mapping[str, Chart]:
 
 
 WORDS = (("regime", "roughly the same", 1, 64), ("close", "somewhat close", 128, 512))
-"""(Name, the text's words about the numbers of send calls, smallest size, largest size)."""
+"""(Name, what the report's text says of the numbers of send calls, smallest size, largest size)."""
 
 
 def _pps_checks() -> list[Agreement]:

@@ -46,8 +46,8 @@ PAIR = ("iperf3", "nttcp")
 """The report's tools."""
 JUMBO = ("tool", "send_size", "mtu")
 FILLED = full_link(JUMBO, PEAK, share=0.93)
-"""Condition that runs with both MTUs fill the link. The share leaves room for headers, which take 5 %
-more with the smaller MTU."""
+"""Condition that runs with both MTUs fill the link. The share leaves room for the headers, which
+take 5 % more with the smaller MTU."""
 
 LINK = 100_000_000
 """Rate of the path in the experiment tool-comparison, in bit/s of frames."""

@@ -87,10 +87,10 @@ for (grep /: /, split /\n/, $text) {
 $Offload::layout{$interface} = \@layout if $now && $shown->(\@layout, $now) eq $text;
 $status;
 """
-"""Print the text of `ethtool -k` from the driver's flags, without starting a process.
+"""Print the text of `ethtool -k` from the driver's flags.
 
-While no layout of the text is known, run `ethtool -k`. Keep the layout of its text if the flags
-reproduce that text exactly.
+The first call runs `ethtool -k` and keeps its text as a template if the flags reproduce that text
+exactly. Later calls then start no process.
 """
 
 _FEATURE = re.compile(

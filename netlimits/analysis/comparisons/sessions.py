@@ -48,7 +48,7 @@ class Sessions(NamedTuple):
 
 
 def number(runs: Runs) -> int:
-    """Return how many sessions a side has; 1 for a relation, whose campaigns have no order."""
+    """Return how many campaigns a side has; 1 for a relation, where their order is unknown."""
     if isinstance(runs, Relation) or CAMPAIGN not in runs.columns:
         return 1
     return max(1, int(runs[CAMPAIGN].nunique()))

@@ -31,7 +31,7 @@ COLUMNS = {
 }
 
 NEAR = 1 << 24
-"""Maximum distance in bytes of two numbers that are both absolute, or both relative."""
+"""Maximum distance in bytes of two sequence numbers that are both absolute, or both relative."""
 
 
 def trace(

@@ -44,7 +44,7 @@ def sketched(runs: Runs, of: str | Sequence[str] = ()) -> pd.DataFrame:
 
 
 def sketch(runs: Relation, figures: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the sketch of a relation, with the columns `figures`."""
+    """Return a small frame that stands for a relation in checks, with the columns `figures`."""
     kinds = _kinds(runs, frozenset(figures) & {*runs.columns})
     rows = kinds.drop(columns=[RUNS]).reindex(columns=runs.columns)
     rows = rows.drop(columns=["run", "attempt"], errors="ignore")

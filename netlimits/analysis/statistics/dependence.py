@@ -68,7 +68,10 @@ def order(runs: pd.DataFrame) -> RunOrder:
 
 
 def by_block(order: RunOrder, cells: Iterable[tuple[np.ndarray, np.ndarray]]) -> Blocks:
-    """Return the blocks' scores, from the codes and values of the ok runs of each cell."""
+    """Return the scores of the blocks.
+
+    `cells` has, for each cell, the values of its ok runs and the codes of their blocks.
+    """
     sums, runs = np.zeros(order.blocks), np.zeros(order.blocks)
     for codes, values in cells:
         known = ~np.isnan(values) & (codes >= 0)

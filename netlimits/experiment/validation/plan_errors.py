@@ -58,7 +58,7 @@ class Remains:
     experiment: Experiment
     cuts: Sequence[KeyPath]
     partial: frozenset[str]  # names of which some values are missing
-    broken: frozenset[int]  # numbers of unknown conditions
+    broken: frozenset[int]  # indices in `exclude` of conditions that cannot be evaluated
     conditions: Mapping[int, str]
 
     def later_errors(self, configurations: Configurations) -> list[DocumentError]:

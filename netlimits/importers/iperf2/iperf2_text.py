@@ -67,7 +67,8 @@ def _runs(source: SourceText) -> Iterator[Iperf2Run]:
         elif banner := _CLIENT.fullmatch(line):
             protocol = banner[2].lower()
             if run is not None and run.streams and not run.results and not run.error:
-                run.protocol, run.answers = protocol, serving  # connected before the banner
+                # `connected` lines came first; this banner belongs to them
+                run.protocol, run.answers = protocol, serving
                 continue
             if run is not None:
                 yield run

@@ -159,8 +159,8 @@ def judged(
     `verdict` is the workload's row of `explain`, and `rows` are its rows of `sensitivities`. The
     first of these rules that applies decides:
 
-    1. The class that `explain` has proven is `proven`. Exception: if throughput follows the CPU of
-       an end, a class of SHARED_SUM is not accepted.
+    1. A class that `explain` calls proven is `proven`, unless it is in SHARED_SUM and throughput
+       follows the CPU of an end.
     2. The class of the resource that throughput follows most is `proven` (see `_named`).
     3. The class that `explain` suggests is `suggested`, unless a change ruled out its resource.
     4. The class `left` (see `_left`) is `suggested`.

@@ -15,9 +15,9 @@ ROOM_PCT = 75.0
 """Maximum use of the busiest CPU or tool thread, in percent, if something else limits a run."""
 
 SHARE_PCT = 15.0
-"""Minimum % of a CPU that a tool uses and waits for if it needs a whole CPU. A tool that shares its
-CPU with six busy programs gets about this much. Tools that waited for a path, a window or a timer
-used 0.6 to 8 %."""
+"""Minimum of a tool's CPU time plus its wait for a CPU, in % of a CPU, if it needs a whole CPU. A
+tool that shares its CPU with six busy programs gets about this much. Tools that waited for a path,
+a window or a timer used 0.6 to 8 %."""
 READER_PCT = 25.0
 """Replaces SHARE_PCT for a receiver if the fill of its receive buffer is known."""
 QUEUED_PCT = 30.0
@@ -26,7 +26,7 @@ NEAR = 0.95
 """Maximum ratio of throughput to the link's goodput bound if a CPU is the limit."""
 LOADED = 0.75
 """Maximum ratio of throughput with a load to throughput without it, if a CPU is the limit. The load
-takes half of each CPU: a tool that needs a whole CPU then gets a ratio of 0.5, and a tool that needs
+takes half of each CPU. A tool that needs a whole CPU then gets a ratio of 0.5, and one that needs
 two thirds of one a ratio of 0.75. A tool that needs less has another limit."""
 HELD_PCT = 50.0
 """Minimum % of the time that a thread waits for a CPU if a quota or a CPU binding holds it back.

@@ -248,7 +248,7 @@ def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms
     while True:
         now = snapshot(host, role)
         refused = not terms.living and refusal(now, holder, terms)
-        # a claim is not held until shortly after its creation
+        # a new claim is locked only a moment after its file was created
         young = any(c and not c.stale and not c.held for *_, c in now.claimed())
         passing = now.held if terms.dead else young
         if not (refused and passing) or time.monotonic() > until:

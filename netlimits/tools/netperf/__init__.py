@@ -137,7 +137,7 @@ class Netperf(Tool):
             *("-l", f"{run_seconds(options):g}"),
             *_commands.flags(options, GLOBAL),
             *(("-Y", f"{4 * options['dscp']},{4 * options['dscp']}") if "dscp" in options else ()),
-            # the number of CPUs verifies a binding, and only -c -C reports it
+            # only with -c -C netperf prints the number of CPUs, which is needed to verify a binding
             *(("-c", "-C") if options.get("cpu", True) or "cpu_bind" in options else ()),
             # without a second -H, netserver opens its data port on every address of its host
             *("--", "-H", f"{ends.address},{_family(ends.address)}"),

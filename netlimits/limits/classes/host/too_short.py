@@ -14,8 +14,8 @@ from netlimits.limits.premises.start import LATE_PCT
 RAMP = 0.3
 """Minimum share of the run that slow start takes."""
 OVERSHOT = 2.0
-"""Maximum number of recoveries that slow start itself causes when it overshoots. With more
-recoveries, the share of lost segments must be at most `loss.RETRANSMITTED`."""
+"""Maximum number of recoveries that slow start itself causes when it overshoots. A run with more
+recoveries can be too short only if its share of lost segments is at most `loss.RETRANSMITTED`."""
 WAITED_PCT = 50.0
 """Maximum % of the busy time spent waiting for a receive window or send buffer. During these waits
 TCP does not double its congestion window."""

@@ -29,7 +29,8 @@ OVERLIMITS_PER_PACKET = 0.1
 """Maximum number of overlimits per packet in the sender's own qdisc. Above it, packets may wait in
 this qdisc."""
 LOST = 0.001
-"""Minimum share of segments lost. With fewer losses, it does not matter where they occur."""
+"""Minimum share of segments lost for their place to count. With fewer losses, it is not asked where
+they occurred."""
 BUNCHED, ALIKE = 2.4, 0.93
 """Signs of a queue on the return path: minimum number of segments per acknowledgement, and maximum
 ratio of the slowest to the fastest run. A full queue on the path to the receiver had 1.9 to 2.0
