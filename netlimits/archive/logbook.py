@@ -178,7 +178,7 @@ class Logbook:
         return plan
 
     def extend(self, replicates: int, seed: int, chosen: Sequence[int] = ()) -> Self:
-        """Add `replicates` runs of each configuration; return the extended campaign."""
+        """Add `replicates` runs of each (or each `chosen`) configuration; return the result."""
         self.plan.extended(replicates, seed, chosen)  # raises an error before anything is written
         only = {"configurations": [*chosen]} if chosen else {}
         self.archive.append("extended", replicates=replicates, seed=seed, **only)

@@ -24,7 +24,7 @@ MOST = 200
 
 
 def before_first_run(session: Session, stop: Stopping) -> None:
-    """Try the settings of a campaign if no run has an outcome yet."""
+    """Try the settings of a campaign that are in `TRIED`, if no run has an outcome yet."""
     if not records.outcomes(session.archive).counts:
         refuse(tried(session, stop))
 

@@ -34,7 +34,7 @@ def sides(
     other: Path | str | None,
     changes: Sequence[tuple[str, str]],
 ) -> tuple[Experiment, Experiment]:
-    """Return both sides of a duet: the experiment, and `other` or the same file with `changes`."""
+    """Return both sides of a duet: the file, and `other` (or the same file) with `changes`."""
     loaded: list[Experiment] = []
     errors: list[DocumentError] = []
     for file, own in ((path, ()), (other or path, tuple(changes))):

@@ -73,7 +73,7 @@ class Login(Protocol):
         """Return the reason why no more programs can be started, or ""."""
 
     def close(self) -> None:
-        """Log out."""
+        """Close the connection."""
 
 
 class Broken(Exception):

@@ -78,7 +78,7 @@ def _losses(runs: Sequence[RunFigures]) -> Iterator[str]:
 
 
 def _share(percent: float) -> str:
-    """Format a percentage with two significant digits, without exponential notation."""
+    """Format a percentage with two significant digits, or as "under 0.01 %"."""
     if 0 < percent < 0.01:
         return "under 0.01 %"
     return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"

@@ -102,7 +102,7 @@ def of_run(run: RunFigures) -> Verdict:
 
 
 def _near(signs: dict[LimitClass, Sign]) -> list[LimitClass]:
-    """Return up to LEADING classes with evidence, strongest first, but idle CPUs (IDLE) last."""
+    """Return up to LEADING classes with evidence, strongest first, CPU classes below IDLE last."""
 
     def strength(limit: LimitClass) -> float:
         return min(1.0, signs[limit].strength)

@@ -207,7 +207,7 @@ def _deferred_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _first_port(name: str) -> int:
-    """Return the destination port of a trace's first packet; `bursts.trace` returns no ports."""
+    """Return the port of a trace's first packet, of a connection that `bursts.trace` leaves out."""
     first = published.path(name).read_text(encoding="utf-8").partition("\n")[0]
     return int(first.partition(" > ")[2].partition(":")[0].rpartition(".")[2])
 

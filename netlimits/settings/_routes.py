@@ -76,7 +76,7 @@ while [ $# -ge 5 ]; do
     shift 5
 done
 exit $failed"""
-"""Restore routes from any state; `_arguments` returns the five arguments of each."""
+"""Restore routes that are not multipath now; `_arguments` returns the five arguments of each."""
 
 
 def read(lines: Iterable[str], interface: str) -> State:

@@ -1,4 +1,4 @@
-"""Packets that the hosts' kernels dropped, by reason, over all runs."""
+"""Packets that the hosts' kernels dropped in the ok runs, by reason."""
 
 from __future__ import annotations
 

@@ -161,9 +161,9 @@ def _resent(interfaces: Sequence[Interface], transport: str) -> float:
 
 
 def _short(interface: Interface, seconds: float) -> float:
-    """Return the share of the data that an interface did not count, 0 up to SHORT.
+    """Return the share of the data that an interface did not count; 0 for a share up to SHORT.
 
-    Raises ToolFailure (`invalid`) if the share is too large even for a slow counter.
+    Raises ToolFailure (`invalid`) if the share is above SHORT and too large for a slow counter.
     """
     allowed = max(SHORT, min(0.5, LAG / max(seconds, 1e-3)))
     worst = 0.0

@@ -173,7 +173,7 @@ class Concurrency:
         Thread(target=work, name=f"run {run.number}", daemon=True).start()
 
     def _hear(self) -> Record | None:
-        """Wait until a run or a reconnection ends, and process it. Return the record of a run."""
+        """Wait briefly for the end of a run or a reconnection. Process it; return a run's record."""
         try:
             with self._stop.interruptible():
                 news = self._news.get(timeout=self._look_every)

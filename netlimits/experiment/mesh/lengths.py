@@ -18,7 +18,7 @@ LEAST = 1e-9
 
 
 class Lengths:
-    """Learns how long runs take compared with the plan, in seconds, and how much that varies."""
+    """Learns the ratio of the runs' time to the planned time, and how much that ratio varies."""
 
     def __init__(self, runs: int = LEARNED) -> None:
         self._runs = max(runs, LEARNED)

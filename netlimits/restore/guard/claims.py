@@ -273,7 +273,7 @@ def _printed(completed: Completed) -> str:
 
 
 def _twice(act: Callable[[], T]) -> T:
-    """Return `act()`, retried once after a HostError.
+    """Return `act()`, retried once after a HostError other than NotOurs.
 
     The error for a command that fails twice has the name of its script, not the text.
     """

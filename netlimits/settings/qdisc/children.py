@@ -81,7 +81,7 @@ _OF_CLASS = ("prio", "match", "child")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A qdisc of ours: its handle, parent, kind and parameters in plain units."""
+    """A qdisc that we set: its handle, parent, kind, and parameters in bytes, bit/s and µs."""
 
     handle: str
     parent: str
