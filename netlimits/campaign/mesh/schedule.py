@@ -173,7 +173,7 @@ class Concurrency:
         Thread(target=work, name=f"run {run.number}", daemon=True).start()
 
     def _hear(self) -> Record | None:
-        """Wait briefly for the end of a run or a reconnection. Process it; return a run's record."""
+        """Wait briefly for a run or a reconnection to end; return the record of a run."""
         try:
             with self._stop.interruptible():
                 news = self._news.get(timeout=self._look_every)
