@@ -46,16 +46,34 @@ class Relation:
         return self.rows.columns
 
     def filter(self, condition: str) -> Relation:
-        """Return the rows for which an SQL condition holds."""
+        """Select rows.
+
+        Args:
+            condition: An SQL condition, such as "send_size > 1024".
+
+        Returns:
+            The rows for which the condition holds.
+        """
         return replace(self, rows=self.rows.filter(condition), attrs=self.attrs_without_planned)
 
     def without(self, *columns: str) -> Relation:
-        """Return the relation without these columns."""
+        """Leave out columns.
+
+        Args:
+            columns: Names of columns. Names that are not columns are ignored.
+
+        Returns:
+            All rows, with the other columns.
+        """
         kept = ", ".join(quoted(name) for name in self.columns if name not in columns)
         return replace(self, rows=self.rows.project(kept))
 
     def frame(self) -> pd.DataFrame:
-        """Return the relation as a frame, which must fit into memory."""
+        """Read all rows, which must fit into memory.
+
+        Returns:
+            A row for each attempt, in no order, with the `attrs` of the relation.
+        """
         frame = frame_of(self.rows)
         frame.attrs.update(self.attrs)
         return frame
@@ -113,7 +131,14 @@ class Relation:
         return answer(self.rows, query).to_arrow_table()
 
     def register(self, table: pa.Table) -> str:
-        """Register a table with the connection; return its name for queries."""
+        """Register a table with the connection.
+
+        Args:
+            table: The table that queries may read.
+
+        Returns:
+            Its name for queries.
+        """
         name = f"registered_{next(_NUMBERS)}"
         self.connection.register(name, table)
         return name
