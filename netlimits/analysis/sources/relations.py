@@ -144,16 +144,29 @@ class Relation:
         return name
 
     def evaluate(self, **expressions: str) -> dict[str, Any]:
-        """Return the value of each SQL expression over the last attempts, by name."""
+        """Evaluate SQL expressions over the last attempts.
+
+        Args:
+            expressions: Name -> SQL of an aggregate, such as "count(*)".
+
+        Returns:
+            Name -> value.
+        """
         selected = ", ".join(f"{sql} as {name}" for name, sql in expressions.items())
         row = answer(self.last, f"select {selected} from runs").fetchall()[0]
         return dict(zip(expressions, row, strict=True))
 
     def breaks(self, least: float) -> list[float]:
-        """Return the pauses of more than `least` seconds between a run's end and the next start.
+        """Find the pauses between a run's end and the next start.
 
         Runs are grouped by start into bins of `least / 2` seconds. DuckDB returns only the first
         start and the last end of each bin.
+
+        Args:
+            least: Seconds that a pause must exceed.
+
+        Returns:
+            Lengths of the pauses in seconds, in order of time.
         """
         start = "epoch(started::timestamptz)"
         ended = f"{start} + coalesce(duration_s, 0)"
