@@ -50,7 +50,7 @@ def defined(module: str) -> dict[str, Definition]:
     return {node.name: node for node in parsed(module).body if isinstance(node, Definition)}
 
 
-def found(module: str, name: str) -> Iterator[tuple[str, Definition]]:
+def resolve(module: str, name: str) -> Iterator[tuple[str, Definition]]:
     """Yield the module and the definition of a name, which may be imported; none for a constant."""
     if name in defined(module):
         yield module, defined(module)[name]
@@ -58,7 +58,7 @@ def found(module: str, name: str) -> Iterator[tuple[str, Definition]]:
     for node in ast.walk(parsed(module)):
         ours = isinstance(node, ast.ImportFrom) and str(node.module).startswith("netlimits.")
         if ours and name in (each.asname or each.name for each in node.names):
-            yield from found(node.module, name)
+            yield from resolve(node.module, name)
 
 
 def public(module: str) -> list[str]:
@@ -77,22 +77,22 @@ def public(module: str) -> list[str]:
 
 def definitions() -> Iterator[tuple[str, Definition]]:
     for module, name in OFFERED:
-        for place, node in found(module, name) if name else ():
+        for place, node in resolve(module, name) if name else ():
             yield place, node
             if isinstance(node, ast.FunctionDef):  # `open` returns a Campaign
                 yield from (
                     each
-                    for each in found(place, returned(node))
+                    for each in resolve(place, returned(node))
                     if isinstance(each[1], ast.ClassDef)
                 )
     seams = [path for pattern in SEAMS for path in PACKAGE.glob(pattern)]
     names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in seams]
     for module in (*MODULES, *names, "netlimits.charts"):
         for name in public(module):
-            yield from found(module, name)
+            yield from resolve(module, name)
     drawn = [(kind.module, kind.name) for kind in charts.CHARTS]
     for module, name in (*drawn, ("goodput", "goodput")):
-        yield from found(f"netlimits.charts.kinds.{module}", name)
+        yield from resolve(f"netlimits.charts.kinds.{module}", name)
 
 
 @cache
