@@ -43,8 +43,7 @@ def compare(report: Report, item: Item, known: Statements | None = None) -> list
     Args:
         report: The report.
         item: One of the report's items.
-        known: Statement id -> what it states, and the printed figure; by default those of all
-            reports.
+        known: Statement id -> description and printed figure; by default those of all reports.
 
     Returns:
         Comparisons of the item's figures, then of its words and whole tables.

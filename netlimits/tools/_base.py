@@ -261,7 +261,7 @@ class Tool(ABC):
 
         Args:
             options: The resolved options.
-            connections: Number of connections of the run, over all its clients.
+            connections: Number of clients that run at the same time, each with its own connection.
 
         Returns:
             True if the tool does not report the rate at which data arrives.
