@@ -112,7 +112,17 @@ def _varied_along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[
 def points(frame: pd.DataFrame, factors: Sequence[str], options: Mapping[str, Any]) -> list[str]:
     """Return the column that distinguishes the points of a curve.
 
-    It is the ratio if the ratio is a factor, otherwise the factor that changes the measured ratio.
+    Args:
+        frame: A row for each run.
+        factors: Factors that distinguish the curves.
+        options: Options of the chart; `ratio` is the column with the segments per ACK.
+
+    Returns:
+        The ratio if it is a factor, otherwise the factor that changes the measured ratio. An empty
+        list if no factor does.
+
+    Raises:
+        DataError: A column is missing.
     """
     ratio = options["ratio"]
     frames.factors(frame, [ratio, *factors])

@@ -173,8 +173,17 @@ def with_highest_averages(
 ) -> pd.DataFrame:
     """Add the column `highest_average_mbps` to a frame of runs.
 
-    The value is NaN for a run without a highest average, and a note in `attrs["partial"]` gives
-    the reason.
+    Args:
+        runs: A row for each attempt, with `run` and `attempt`.
+        intervals: The interim results of these runs (`campaign.intervals()`).
+        seconds: Length of the window, by default all the time that a run's streams share.
+
+    Returns:
+        A new frame with the same rows and an index from 0. The value is NaN for a run without a
+        highest average, and a note in `attrs["partial"]` gives the reason.
+
+    Raises:
+        DataError: No run has a highest average.
     """
     averages = highest_averages(intervals, seconds)
     left_out = {run: f"run {run}: {why}" for run, why in averages.attrs["left_out"].items()}
@@ -192,7 +201,17 @@ def with_highest_averages(
 
 
 def of_ok_runs(intervals: pd.DataFrame) -> pd.DataFrame:
-    """Return the interim results of each run's last ok attempt; DataError if there are none."""
+    """Select the interim results of each run's last ok attempt.
+
+    Args:
+        intervals: A row for each interim result (`campaign.intervals()`).
+
+    Returns:
+        The rows with their index and all columns.
+
+    Raises:
+        DataError: There are no such results.
+    """
     rows = intervals
     if "status" in rows.columns:
         rows = rows[rows["status"] == "ok"]

@@ -72,7 +72,14 @@ def ack_bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataF
 
 
 def first_of_transactions(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the first burst of each transaction, which is sent before the first ACK arrives."""
+    """Return the first burst of each transaction, which is sent before the first ACK arrives.
+
+    Args:
+        table: The frame of `bursts` or `ack_bursts`.
+
+    Returns:
+        The columns of `table`, with a row for each connection and transaction, and an index from 0.
+    """
     return table[table["burst"] == 1].reset_index(drop=True)
 
 

@@ -106,7 +106,21 @@ def cost(
 def packet_times(
     frame: pd.DataFrame, of: str, size: str = "send_size", series: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Return each run's factors, `size`, `kib` of data and `ns` per packet, with its block."""
+    """Compute each run's time per packet.
+
+    Args:
+        frame: A row for each run.
+        of: A service demand per KiB, or `time_per_send`.
+        size: Factor with the bytes of data in a packet.
+        series: Factors to keep.
+
+    Returns:
+        A row for each run that counts: the factors, `size`'s column, `kib` of data and `ns` per
+        packet, and `campaign` and `block` if present.
+
+    Raises:
+        DataError: A column is missing, a value is not above zero, or `of` is no such metric.
+    """
     frame, (keys, (size,)) = frames.resolve(frame, list(series), size)
     runs = frames.usable(frame)
     kib = frames.positive(runs, size) / 1024
@@ -150,7 +164,17 @@ def _dependence_notes(times: pd.DataFrame, size: str, about: str) -> Iterator[st
 
 
 def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None = None) -> float:
-    """Return the p-value that time per packet is a straight line in size; NaN if untestable."""
+    """Test whether time per packet is a straight line in size.
+
+    Args:
+        kib: KiB of data in a packet, for each run.
+        ns: Time per packet in ns, for each run.
+        blocks: Each run's block as a number from 0; None if runs have no blocks.
+
+    Returns:
+        The p-value of the straight line. NaN if it cannot be tested, for example because fewer than
+        three sizes were repeated.
+    """
     from scipy.stats import f
 
     blocks = np.zeros(len(kib), int) if blocks is None else blocks

@@ -53,6 +53,9 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
     Args:
         frame: A row for each run attempt.
 
+    Returns:
+        These rows with all columns.
+
     Raises:
         DataError: No run is ok.
     """
@@ -64,7 +67,14 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
 def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the runs that count from a table that no campaign wrote.
 
-    Raises DataError if no column is a metric, or a throughput is below 0.
+    Args:
+        frame: A row for each run.
+
+    Returns:
+        The rows, as `usable` returns them.
+
+    Raises:
+        DataError: No column is a metric, no run is ok, or a throughput is below 0.
     """
     if not {metric.column for metric in known()} & {*frame.columns}:
         raise DataError(
@@ -79,9 +89,16 @@ def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def ok(frame: pd.DataFrame) -> np.ndarray:
-    """Return a mask of the rows that are ok (all rows without a column `status`).
+    """Return a mask of the rows that are ok.
 
-    Raises DataError if there is none.
+    Args:
+        frame: A row for each run attempt.
+
+    Returns:
+        A boolean array as long as the frame. All rows are ok if there is no column `status`.
+
+    Raises:
+        DataError: No row is ok.
     """
     if not len(frame):
         raise DataError("there are no runs: the table has no rows")
@@ -96,7 +113,14 @@ def ok(frame: pd.DataFrame) -> np.ndarray:
 
 
 def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with the columns PROCESS_CPU filled from the columns of each tool."""
+    """Fill the columns PROCESS_CPU from the columns of each tool.
+
+    Args:
+        frame: A row for each run.
+
+    Returns:
+        The same rows. Existing values of PROCESS_CPU are kept; text becomes NaN.
+    """
     for name in PROCESS_CPU:
         for own_name in tools_own_of(frame.columns, name):
             own = pd.to_numeric(frame[own_name], errors="coerce")  # text becomes NaN
@@ -106,7 +130,18 @@ def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
-    """Return the rows of one run, or all if `run` is None."""
+    """Return the rows of one run.
+
+    Args:
+        rows: Rows of one or several runs.
+        run: The number of the run; None for all rows.
+
+    Returns:
+        The rows with their index.
+
+    Raises:
+        DataError: There is no column `run`, or the run has no rows.
+    """
     if run is None:
         return rows
     factors(rows, "run")
@@ -117,14 +152,32 @@ def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
 
 
 def tools_own_of(columns: Iterable[str], column: str) -> list[str]:
-    """Return the columns with the tools' own figures for `column`, which have a tool's prefix."""
+    """Return the columns with the tools' own figures for a column, such as `iperf3_local_…`.
+
+    Args:
+        columns: The columns of a frame.
+        column: The column without a tool's prefix.
+
+    Returns:
+        The names with a tool's prefix; none if `column` is not in PROCESS_CPU.
+    """
     if column not in PROCESS_CPU:
         return []
     return [name for name, quantity in tools_own(columns).items() if quantity.column == column]
 
 
 def weights(runs: pd.DataFrame) -> pd.Series[Any]:
-    """Return how many runs each row stands for: `aggregated_runs`, or 1."""
+    """Return how many runs each row stands for.
+
+    Args:
+        runs: A row for each run, or for each mean of runs.
+
+    Returns:
+        Integers with the index of `runs`: `aggregated_runs`, or 1.
+
+    Raises:
+        DataError: A value of `aggregated_runs` is not a whole number above zero.
+    """
     if AGGREGATED not in runs.columns:
         return pd.Series(1, index=runs.index)
     counts = pd.to_numeric(runs[AGGREGATED], errors="coerce").where(runs[AGGREGATED].notna(), 1)
@@ -174,7 +227,20 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
 
 
 def metric_for(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
-    """Return the metric as `column` does. Raises DataError if it is one of the factors `keys`."""
+    """Find a metric in a frame, as `column` does, for a table with some factors.
+
+    Args:
+        frame: A row for each run.
+        name: Short name or column of the metric.
+        keys: The factors, which may not include the metric's column.
+
+    Returns:
+        The metric, with its title for the frame's direction.
+
+    Raises:
+        DataError: The frame lacks the metric, or the metric is one of the factors.
+        InputError: There is no metric of this name.
+    """
     quantity = column(frame, name)
     if quantity.column in keys:
         raise DataError(f"{quantity.column} is the metric shown; it cannot be a factor too")
@@ -182,9 +248,16 @@ def metric_for(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
 
 
 def direction(frame: pd.DataFrame) -> Direction:
-    """Return the direction of the runs' data, or "" if the runs differ.
+    """Return the direction of the runs' data.
 
-    The columns of throughput and transaction rate show it. Without these columns it is "send".
+    The columns of throughput and transaction rate show it.
+
+    Args:
+        frame: A row for each run.
+
+    Returns:
+        "send", "recv", "both", "rr", or "" if the runs differ. "send" if the frame lacks these
+        columns.
     """
 
     def above_zero(column: str) -> pd.Series[bool]:
@@ -208,12 +281,26 @@ def direction(frame: pd.DataFrame) -> Direction:
 
 
 def sent(frame: pd.DataFrame) -> str:
-    """Return the name of the sender's rate: the client's, or the server's in a reversed test."""
+    """Return the name of the metric with the sender's rate.
+
+    Args:
+        frame: A row for each run.
+
+    Returns:
+        The server's rate if all runs are reversed, otherwise the client's.
+    """
     return "remote_send_throughput" if direction(frame) == "recv" else "local_send_throughput"
 
 
 def measured(frame: pd.DataFrame) -> list[str]:
-    """Return the short names of the frame's metrics, in the order of METRICS."""
+    """Return the metrics of a frame.
+
+    Args:
+        frame: A row for each run.
+
+    Returns:
+        Short names in the order of METRICS, then those of values that the tools themselves report.
+    """
     here = set(frame.columns)
     own = (metric(column).name for column in tools_own(frame.columns))
     return [*(quantity.name for quantity in known() if quantity.column in here), *own]
@@ -223,6 +310,12 @@ def varied(frame: pd.DataFrame) -> list[str]:
     """Return the columns that are neither metric nor bookkeeping: factors and derived values.
 
     A campaign's frame lists what it measured (`attrs["columns"]`).
+
+    Args:
+        frame: A row for each run.
+
+    Returns:
+        Names in the order of the columns.
     """
     here = [metric(name) for name in measured(frame)]
     metrics = {name for m in here for name in (m.column, m.extreme("min"), m.extreme("max"))}
@@ -239,13 +332,32 @@ def varied(frame: pd.DataFrame) -> list[str]:
 
 
 def labelled(frame: pd.DataFrame, *others: str) -> pd.DataFrame:
-    """Return the frame's factors, RUN_COLUMNS and `others`."""
+    """Select the columns that say which run a row is.
+
+    Args:
+        frame: A row for each run.
+        others: Further columns to keep, if present.
+
+    Returns:
+        All rows with the factors, RUN_COLUMNS and `others`, in the order of the columns.
+    """
     names = {*varied(frame), *RUN_COLUMNS, *others}
     return frame[[name for name in frame.columns if name in names]]
 
 
 def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:
-    """Return `names` as a list. Raises DataError if a name is not a column of the frame."""
+    """Check that factors are columns of a frame.
+
+    Args:
+        frame: A row for each run.
+        names: A name, several names, or None.
+
+    Returns:
+        The names as a list.
+
+    Raises:
+        DataError: A name is not a column of the frame; the message lists the factors.
+    """
     chosen = as_list(names)
     for name in chosen:
         if name not in frame.columns:
@@ -254,7 +366,14 @@ def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]
 
 
 def as_list(names: str | Sequence[str] | None) -> list[str]:
-    """Return a name, a sequence of names or None as a list."""
+    """Return a name, a sequence of names or None as a list.
+
+    Args:
+        names: A name, several names, or None.
+
+    Returns:
+        The names; an empty list for None.
+    """
     return [names] if isinstance(names, str) else list(names or ())
 
 
@@ -274,7 +393,18 @@ RESERVED = frozenset(
 def resolve(
     frame: pd.DataFrame, *names: str | Sequence[str]
 ) -> tuple[pd.DataFrame, list[list[str]]]:
-    """Return the frame and `names`; a factor whose name is in RESERVED gets a trailing `_`."""
+    """Rename the factors whose names are in RESERVED, with a trailing `_`.
+
+    Args:
+        frame: A row for each run.
+        names: Factors, as a name or several names for each argument of the caller.
+
+    Returns:
+        The frame with the new names, and a list of new names for each of `names`.
+
+    Raises:
+        DataError: A name is not a column of the frame, or occurs twice.
+    """
     lists = [factors(frame, some) for some in names]
     every = [name for some in lists for name in some]
     if twice := [name for name in dict.fromkeys(every) if every.count(name) > 1]:
@@ -289,7 +419,18 @@ def resolve(
 
 
 def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return `frame`. Raises DataError if a run lacks a value in `columns` or it is infinite."""
+    """Check that no run lacks a value.
+
+    Args:
+        frame: A row for each run.
+        columns: Columns to check.
+
+    Returns:
+        `frame`.
+
+    Raises:
+        DataError: A value is missing or infinite.
+    """
     for name in columns:
         lacking = int(frame[name].isna().sum())
         if lacking:
@@ -300,7 +441,18 @@ def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def positive(frame: pd.DataFrame, name: str) -> pd.Series[float]:
-    """Return a column as numbers. Raises DataError unless every number is above zero."""
+    """Return a column as numbers above zero.
+
+    Args:
+        frame: A row for each run.
+        name: The column.
+
+    Returns:
+        Floats with the index of `frame`.
+
+    Raises:
+        DataError: A value is missing, not finite or not above zero.
+    """
     numbers = pd.to_numeric(frame[name], errors="coerce").astype(float)
     boolean = pd.api.types.is_bool_dtype(frame[name])
     if boolean or not (np.isfinite(numbers) & (numbers > 0)).all():
@@ -311,7 +463,16 @@ def positive(frame: pd.DataFrame, name: str) -> pd.Series[float]:
 def groups(
     frame: pd.DataFrame, names: Sequence[str]
 ) -> list[tuple[tuple[Hashable, ...], pd.DataFrame]]:
-    """Return the runs of each combination of `names`' values, in the order of `wording.rank`."""
+    """Split a frame by the values of some columns.
+
+    Args:
+        frame: A row for each run.
+        names: The columns.
+
+    Returns:
+        The values and the rows of each combination, in the order of `wording.rank`. Without names,
+        one group of all rows with the values ().
+    """
     if not names:
         return [((), frame)]
     grouped = frame.groupby(list(names), sort=False, dropna=False, observed=True)
@@ -320,10 +481,16 @@ def groups(
 
 
 def blocks(frame: pd.DataFrame) -> pd.Series | None:
-    """Return the block of each run, distinguished by campaign; None if runs cannot be paired.
+    """Return the block of each run, distinguished by campaign.
 
     Runs cannot be paired if a run or the frame has no block, or if a campaign has only one block.
     The same holds if run numbers repeat and there is no column `campaign`.
+
+    Args:
+        frame: A row for each run.
+
+    Returns:
+        Numbers with the index of `frame`; None if runs cannot be paired.
     """
     if "block" not in frame.columns or frame["block"].isna().any():
         return None

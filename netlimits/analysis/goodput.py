@@ -74,7 +74,12 @@ class Bound:
         return self.link_bps / (8 * self.wire_bytes)
 
     def frame(self) -> pd.DataFrame:
-        """Return the headers from the wire inward, and the data: `header`, `bytes`, `counts`."""
+        """Return the headers and the data as a frame.
+
+        Returns:
+            A row for each header from the wire inward, then one for the data: `header`, `bytes` and
+            `counts` (inside MTU, outside MTU or data).
+        """
         import pandas as pd
 
         rows = [
@@ -117,7 +122,11 @@ def bound(
             "guest" if it is the sender's own MTU, to which the headers of tunnels are added.
         data: Bytes of data in a packet, by default as many as fit.
 
+    Returns:
+        The bytes of data and headers in a packet, and the rates that follow from them.
+
     Raises:
+        NoRoom: The headers leave no room for data. It is a DataError.
         DataError: The data does not fit, or an argument is invalid.
     """
     if not MTU_RANGE[0] <= mtu <= MTU_RANGE[1]:
@@ -270,6 +279,12 @@ def limit(bound: Bound, egress_cap: str | float) -> Limit:
     Args:
         bound: The link's bound.
         egress_cap: Bit rate, as in `bound`.
+
+    Returns:
+        What binds, with the lower rate and the cap in bit/s of user data.
+
+    Raises:
+        DataError: The cap is not a bit rate above zero.
     """
     cap = bits_per_second(egress_cap)
     binds: Literal["link", "egress cap"] = "egress cap" if cap < bound.goodput_bps else "link"
@@ -277,7 +292,18 @@ def limit(bound: Bound, egress_cap: str | float) -> Limit:
 
 
 def bits_per_second(rate: str | float) -> float:
-    """Parse a bit rate: a number is bit/s; "2.5G", "100M" and "2.5 Gbit/s" use powers of 1000."""
+    """Parse a bit rate.
+
+    Args:
+        rate: A number in bit/s, or a text such as "2.5G", "100M" or "2.5 Gbit/s", in powers of
+            1000.
+
+    Returns:
+        bit/s.
+
+    Raises:
+        DataError: The text is not a bit rate, or the rate is not above zero.
+    """
     if isinstance(rate, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)(?:bit/s|bps|b/s)?\s*", rate)
         if not match:

@@ -79,16 +79,33 @@ def history(
 
 
 def points(frame: pd.DataFrame, factors: Sequence[str], options: Any) -> list[str]:
-    """Return the column that distinguishes the points of a curve in the chart."""
+    """Return the column that distinguishes the points of a curve in the chart.
+
+    Args:
+        frame: Runs of several campaigns.
+        factors: Ignored.
+        options: Ignored.
+
+    Returns:
+        The column `campaign`.
+
+    Raises:
+        DataError: There is no column `campaign`.
+    """
     if CAMPAIGN not in frame.columns:
         raise DataError("a history needs several campaigns; name their folders")
     return [CAMPAIGN]
 
 
 def ordered(runs: pd.DataFrame) -> dict[Any, Any]:
-    """Return campaign -> start of its first run (NaT if unknown).
+    """Return the campaigns in order of time.
 
-    Campaigns are sorted by start, or in the order of the rows if a start is unknown.
+    Args:
+        runs: Runs with the columns `campaign` and, if known, `started`.
+
+    Returns:
+        Campaign -> start of its first run in UTC (NaT if unknown). The order is that of the starts,
+        or that of the rows if a start is unknown.
     """
     names = list(dict.fromkeys(runs[CAMPAIGN]))
     if "started" not in runs.columns:
@@ -163,7 +180,14 @@ def _verdict(rose: bool, metric: Metric) -> str:
 
 
 def last_changes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the last change of each configuration that has changes; a gate judges these."""
+    """Return the last change of each configuration that has changes; a gate judges these.
+
+    Args:
+        table: The frame of `history`.
+
+    Returns:
+        The columns of `table`, with at most one row for each configuration.
+    """
     changed = table[table["verdict"] != ""]
     keys = list(table.columns[: list(table.columns).index(CAMPAIGN)])
     return pd.concat([changed[:0], *(part.tail(1) for _, part in frames.groups(changed, keys))])

@@ -149,13 +149,31 @@ def hosts(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.Da
 
 
 def too_few(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> bool:
-    """Return True if no pair has enough blocks to name outliers."""
+    """Return True if no pair has enough blocks to name outliers.
+
+    Args:
+        frame: A row for each run of a mesh.
+        of: The metric.
+        pool: Factors that may differ within a pair.
+
+    Returns:
+        True if every pair has fewer than BLOCKS blocks.
+    """
     _, logs = _logs(frame, of, pool)
     return bool(logs.groupby([SENDER, RECEIVER])["within"].nunique().max() < BLOCKS)
 
 
 def outliers(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> list[str]:
-    """Return the outliers, hosts first: "hosts-3 as receiver −41 %", "hosts-1 → hosts-2 +12 %"."""
+    """Return the outliers in words.
+
+    Args:
+        frame: A row for each run of a mesh.
+        of: The metric.
+        pool: Factors that may differ within a pair.
+
+    Returns:
+        Hosts, then pairs: "hosts-3 as receiver −41 %", "hosts-1 → hosts-2 +12 %".
+    """
     by_host = hosts(frame, of, pool)
     by_link = links(frame, of, pool)
     return [
@@ -263,12 +281,28 @@ def _holm(p: np.ndarray) -> np.ndarray:
 
 
 def points(frame: pd.DataFrame, factors: list[str], options: Mapping[str, Any]) -> list[str]:
-    """Return the columns in which the points of a mesh's charts differ: the ends of a pair."""
+    """Return the columns that distinguish the points of a mesh's charts.
+
+    Args:
+        frame: Ignored.
+        factors: Ignored.
+        options: Ignored.
+
+    Returns:
+        The two ends of a pair.
+    """
     return [SENDER, RECEIVER]
 
 
 def host_key(host: object) -> tuple[str, int]:
-    """Return a sort key that puts hosts-2 before hosts-10."""
+    """Return a sort key that puts hosts-2 before hosts-10.
+
+    Args:
+        host: The name of a host.
+
+    Returns:
+        The name without its number, and the number; 0 if there is none.
+    """
     name, _, digits = str(host).rpartition("-")
     return (name, int(digits)) if digits.isdigit() else (str(host), 0)
 

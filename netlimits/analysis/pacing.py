@@ -35,6 +35,9 @@ def frame_rate(requested: str | float, size: float, ipv6: bool = False) -> float
         size: Bytes of user data in a packet.
         ipv6: True for IPv6.
 
+    Returns:
+        bit/s of whole frames, as a qdisc counts them.
+
     Raises:
         DataError: The rate or the size is not above zero.
     """
@@ -45,12 +48,19 @@ def frame_rate(requested: str | float, size: float, ipv6: bool = False) -> float
 
 
 def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd.DataFrame, float]:
-    """Return the runs that count at one rate, and that rate in Mbit/s.
+    """Select the runs that were paced at one rate.
 
-    `requested` is a text such as "1G" or a number of bit/s; by default it is the only rate of the
-    runs. Runs without a column `pace_mbps` (the report's table) are assumed to be paced at
-    `requested`, by default 1 Gbit/s. Raises DataError if no run has the rate, or if `requested` is
-    None and the runs have several rates.
+    Args:
+        frame: A row for each run.
+        requested: The rate of user data, as "1G" or in bit/s, by default the only rate of the runs.
+            Runs without a column `pace_mbps` (the report's table) are assumed to be paced at it, by
+            default at 1 Gbit/s.
+
+    Returns:
+        The runs that count, and their rate in Mbit/s.
+
+    Raises:
+        DataError: No run has the rate, or `requested` is None and the runs have several rates.
     """
     runs = frames.usable(frame)
     requested_mbps = None if requested is None else bits_per_second(requested) / 1e6

@@ -102,13 +102,25 @@ class Regimes:
         return 8e3 / self.byte_ns
 
     def regime(self, size: float) -> str:
-        """Return the limit at a size: `packets`, `bytes`, or `both` between them."""
+        """Return the limit at a size.
+
+        Args:
+            size: Bytes.
+
+        Returns:
+            `packets`, `bytes`, or `both` between the two regimes.
+        """
         if size <= self.packets_until:
             return "packets"
         return "bytes" if size >= self.bytes_from else "both"
 
     def frame(self) -> pd.DataFrame:
-        """Return the two sizes: `limit`, `size_bytes`, `low`, `high`."""
+        """Return the two sizes as a frame.
+
+        Returns:
+            A row for each regime: `limit` in words, and `size_bytes` with its interval `low` and
+            `high`.
+        """
         return pd.DataFrame(
             [
                 (
@@ -139,6 +151,9 @@ def regimes(
         share: Share by which the packet rate may be down in the first regime.
         confidence: Confidence level of the intervals.
         pool: Factors that may differ within a size.
+
+    Returns:
+        The line in ns per packet and per byte, and the two sizes in bytes with their intervals.
 
     Raises:
         DataError: The data cannot decide: fewer than three sizes or four runs, or no cost of bytes

@@ -175,7 +175,19 @@ def _pooled(spreads: pd.Series[Any], freedom: pd.Series[Any]) -> intervals.Inter
 
 @cache
 def expected_range(n: int) -> float:
-    """Return d₂(n) = ∫ 1 − (1 − Φ(x))ⁿ − Φ(x)ⁿ dx over the line (Tippett 1925)."""
+    """Return the expected range of normal samples, d₂(n) (Tippett 1925).
+
+    It is ∫ 1 − (1 − Φ(x))ⁿ − Φ(x)ⁿ dx over the line.
+
+    Args:
+        n: Number of samples.
+
+    Returns:
+        Maximum less minimum, in standard deviations.
+
+    Raises:
+        DataError: `n` is below 2.
+    """
     from scipy.integrate import quad
     from scipy.special import ndtr
 

@@ -135,7 +135,14 @@ def summary(
 
 
 def means(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the means."""
+    """Select the rows of the means.
+
+    Args:
+        table: The frame of `summary`.
+
+    Returns:
+        The rows whose `statistic` is `mean`, with an index from 0.
+    """
     return table[table["statistic"] == MEAN].reset_index(drop=True)
 
 

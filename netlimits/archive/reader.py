@@ -97,11 +97,19 @@ class Campaign(Logbook):
 
         Returns:
             The rows in this order, with this index.
+
+        Raises:
+            ArchiveError: The journal is damaged.
         """
         return frames.of_attempts(self.archive, self.experiment, wanted)
 
     def frames(self) -> Iterator[pd.DataFrame]:
-        """Yield the frame in pieces with all columns. Each part of a large campaign is a piece."""
+        """Read the frame in pieces, with all columns.
+
+        Yields:
+            Attempts as `frame` returns them. Each part of a large campaign is a piece; a smaller
+            campaign is a single piece.
+        """
         if not self.large:
             yield self.frame()
             return
@@ -124,15 +132,17 @@ class Campaign(Logbook):
     def packets(
         self, run: int, attempt: int | None = None, role: str | None = None
     ) -> pd.DataFrame:
-        """Return the packet trace of a run, with one row per packet.
+        """Return the packet trace of a run.
 
-        The columns are those of `analysis.packets.traces.trace`. Packets larger than the run's MSS
-        are split into segments.
+        Packets larger than the run's MSS are split into segments.
 
         Args:
             run: The run's number.
             attempt: The attempt; by default the last one.
             role: The host, required if several hosts were traced.
+
+        Returns:
+            A row for each packet, with the columns of `analysis.bursts.trace`.
 
         Raises:
             ArchiveError: The run or its trace is missing.
@@ -185,6 +195,10 @@ class Campaign(Logbook):
         Args:
             runs: The runs' numbers; by default all runs that are ok.
 
+        Returns:
+            The rows of `timeline` for each run, with a column for each factor.
+            `attrs["clock_error_s"]` is the largest of the runs' clock errors.
+
         Raises:
             ArchiveError: A run is missing or has no samples, or no run is ok.
         """
@@ -228,11 +242,14 @@ class Campaign(Logbook):
         return attempts[-1]
 
     def traces(self, runs: Iterable[int] | None = None, role: str | None = None) -> pd.DataFrame:
-        """Return the packet traces of several runs in one table, with `run` and the factors.
+        """Return the packet traces of several runs in one frame.
 
         Args:
             runs: The runs' numbers; by default all runs that are ok.
             role: The host, required if several hosts were traced.
+
+        Returns:
+            The rows of `packets` for each run, with a column `run` and a column for each factor.
 
         Raises:
             ArchiveError: A run or its trace is missing, or no run is ok.
@@ -270,16 +287,22 @@ class Campaign(Logbook):
             raise DataError(f"{where}: {error}") from None
 
     def ok_runs(self) -> list[int]:
-        """Return the numbers of the runs whose last attempt is ok, in the plan's order."""
+        """Find the runs whose last attempt is ok.
+
+        Returns:
+            Their numbers, in ascending order.
+        """
         frame = without_profiled(self.frame(("status",)))
         last = frame.drop_duplicates("run", keep="last")
         return sorted(map(int, last.loc[last["status"] == "ok", "run"]))
 
     def write_results(self) -> tuple[Path, ...]:
-        """Write `results.csv` and `results.parquet` from the journal; return their paths.
+        """Write `results.csv` and `results.parquet` from the journal.
 
-        For a large campaign they are removed, and the path of its parts is returned. Nothing may
-        append to the journal at the same time.
+        For a large campaign they are removed. Nothing may append to the journal at the same time.
+
+        Returns:
+            The paths of the files; for a large campaign, the path of its parts.
         """
         if self.large:
             frames.remove(self.archive)
@@ -292,7 +315,14 @@ class Campaign(Logbook):
         return next(parts.each(self.archive.journal), None) is not None
 
     def left(self, frame: pd.DataFrame) -> tuple[int, int]:
-        """Return the number of runs without an outcome in the frame, and of planned runs."""
+        """Count the runs that are left.
+
+        Args:
+            frame: The frame of `frame`.
+
+        Returns:
+            The number of runs without an outcome in the frame, and the number of planned runs.
+        """
         if self.imported:
             return 0, len(self.runs)
         planned = self.planned_runs()

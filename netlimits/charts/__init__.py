@@ -88,6 +88,9 @@ class ChartKind:
             data: Frame that the chart is drawn from.
             options: Options of the chart. Unknown and cosmetic options are ignored.
 
+        Returns:
+            The frame that the function named by `table` returns.
+
         Raises:
             DataError: The frame does not hold the data that the table needs.
         """
@@ -99,9 +102,15 @@ class ChartKind:
     def points(
         self, frame: pd.DataFrame, factors: list[str], given: Mapping[str, Any]
     ) -> list[str] | None:
-        """Return the columns that distinguish the points of a curve; None if `along` is None.
+        """Return the columns that distinguish the points of a curve.
 
-        `given` are the options of the entry in `report:`; other options have their defaults.
+        Args:
+            frame: Frame that the chart is drawn from.
+            factors: Factors that distinguish the curves.
+            given: Options of the entry in `report:`. Other options have their defaults.
+
+        Returns:
+            Names of columns of `frame`; None if `along` is None.
         """
         options = {**self.options, **given}
         if isinstance(self.along, str):

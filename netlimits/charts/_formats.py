@@ -9,7 +9,17 @@ FORMATS = ("png", "svg", "pdf")
 
 
 def check_format(path: Path) -> str:
-    """Return the format that a file's suffix names. Raises DataError if it is not in FORMATS."""
+    """Return the format that a file's suffix names.
+
+    Args:
+        path: File to write. Upper and lower case are the same.
+
+    Returns:
+        One of FORMATS.
+
+    Raises:
+        DataError: The suffix is not one of FORMATS.
+    """
     name = path.suffix.lower().lstrip(".")
     if name not in FORMATS:
         raise DataError(f"{path}: unknown chart format; end the name in .{', .'.join(FORMATS)}")

@@ -71,6 +71,9 @@ class Chart(Figure):
 
         matplotlib also draws a figure before it saves the figure. In this case the method only
         computes the layout, to save time.
+
+        Args:
+            renderer: Renderer of matplotlib.
         """
         engine = self.get_layout_engine()
         if isinstance(engine, ConstrainedLayoutEngine) and self.canvas.is_saving():
@@ -95,9 +98,16 @@ def style() -> Iterator[None]:
 def blank(
     width: float = 6.8, height: float = 4.0, rows: int = 1, columns: int = 1
 ) -> tuple[Chart, list[Axes]]:
-    """Return an empty chart and its panels, row by row. Call this function within `style()`.
+    """Return an empty chart and its panels. Call this function within `style()`.
 
-    `width` and `height` are in inches.
+    Args:
+        width: Width in inches.
+        height: Height in inches.
+        rows: Number of rows of panels. Panels of a column share the x-axis.
+        columns: Number of columns of panels.
+
+    Returns:
+        The chart, and its panels row by row.
     """
     figure = Chart(figsize=(width, height), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharex="col" if rows > 1 else False)
@@ -108,6 +118,12 @@ def svg(figure: Figure) -> str:
     """Return the figure as SVG without comments.
 
     The comments would contain the texts of the figure unescaped.
+
+    Args:
+        figure: Figure to write.
+
+    Returns:
+        Text of an SVG file. Equal figures give equal texts.
     """
     buffer = io.StringIO()
     with style():

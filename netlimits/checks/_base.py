@@ -49,7 +49,16 @@ class Finding:
 
 
 def error(host: str, check: str, message: str) -> Finding:
-    """Return the Finding for an error message of the form `problem; what to do`."""
+    """Return the finding for an error message.
+
+    Args:
+        host: The host's role; "" for all hosts. The message may start with it.
+        check: The name of the check.
+        message: The message, of the form `problem; what to do`.
+
+    Returns:
+        An error, with the problem and the advice separated.
+    """
     problem, _, advice = message.removeprefix(f"{host}: ").partition("; ")
     return Finding(host, check, "error", problem, advice)
 
@@ -77,20 +86,49 @@ class Site:
     clocks: Mapping[str, Offset] = field(default_factory=dict)
 
     def fact(self, role: str, name: str) -> Any:
-        """Return the parsed value of a host's fact, None if it is missing."""
+        """Return the parsed value of a host's fact.
+
+        Args:
+            role: The host's role.
+            name: The name of the fact, such as "link".
+
+        Returns:
+            The value; None if it is missing.
+        """
         return facts.value(self.facts.get(role, {}), name)
 
     def interface(self, role: str) -> str:
-        """Return the data interface of a role, "" if unknown."""
+        """Return the data interface of a role.
+
+        Args:
+            role: The host's role, a key of `machines`.
+
+        Returns:
+            The interface's name; "" if unknown.
+        """
         return self.machines[role].interface or ""
 
     def mtu(self, role: str) -> int:
-        """Return the data interface's present MTU, 0 if unknown."""
+        """Return the present MTU of the data interface.
+
+        Args:
+            role: The host's role.
+
+        Returns:
+            Bytes; 0 if unknown.
+        """
         link = self.fact(role, "link") or {}
         return int(link.get("mtu", 0))
 
     def uses(self, role: str) -> Iterator[SettingUse]:
-        """Yield each setting that the plan makes on a role, once for each set of its options."""
+        """Find the settings that the plan makes on a role.
+
+        Args:
+            role: The host's role.
+
+        Yields:
+            Each setting, once for each set of its options.
+        """
         seen = set()
         for requirement in self.requirements:
             for use in requirement.settings:
@@ -122,11 +160,14 @@ class Check(Protocol):
     name: str
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Return the commands to run on the host; they must only read. The default is no command.
+        """Return the commands to run on the host.
 
         Args:
             site: The plan and what is known about its hosts.
             role: The host's role.
+
+        Returns:
+            Commands that only read; by default none.
         """
         return ()
 
@@ -143,13 +184,40 @@ class Check(Protocol):
         """
 
     def error(self, role: str, problem: str, advice: str = "") -> Finding:
-        """Return a finding that makes runs fail."""
+        """Return a finding that makes runs fail.
+
+        Args:
+            role: The host's role; "" for all hosts.
+            problem: What is wrong.
+            advice: What to do about it.
+
+        Returns:
+            The finding, with the name of this check.
+        """
         return Finding(role, self.name, "error", problem, advice)
 
     def warning(self, role: str, problem: str, advice: str = "") -> Finding:
-        """Return a finding that makes figures misleading."""
+        """Return a finding that makes figures misleading.
+
+        Args:
+            role: The host's role; "" for all hosts.
+            problem: What is wrong.
+            advice: What to do about it.
+
+        Returns:
+            The finding, with the name of this check.
+        """
         return Finding(role, self.name, "warning", problem, advice)
 
     def note(self, role: str, problem: str, advice: str = "") -> Finding:
-        """Return a finding that is only information."""
+        """Return a finding that is only information.
+
+        Args:
+            role: The host's role; "" for all hosts.
+            problem: The information.
+            advice: What to do with it, if anything.
+
+        Returns:
+            The finding, with the name of this check.
+        """
         return Finding(role, self.name, "note", problem, advice)

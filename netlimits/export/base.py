@@ -54,7 +54,11 @@ class Batch:
     def figures(self, column: str) -> pa.StringArray:
         """Return the values of a metric as text, one for each run.
 
-        A value is null if the run is not ok or has no finite value.
+        Args:
+            column: The column of the metric.
+
+        Returns:
+            An array as long as `runs`. A value is null if the run is not ok or has no finite value.
         """
         values = self.table[column]
         if values.dtype == object:
@@ -67,7 +71,11 @@ class Batch:
     def fields(self, prefixes: Mapping[str, str]) -> list[str]:
         """Return a text for each run with its values, separated by commas.
 
-        `prefixes` maps a column to the text before each value. Null values are left out.
+        Args:
+            prefixes: Column of a metric -> text before each of its values.
+
+        Returns:
+            A list as long as `runs`. Null values are left out; a run with no value has "".
         """
         texts = [
             pc.binary_join_element_wise(prefix, self.figures(column), "")
@@ -116,9 +124,10 @@ class Runs:
         return tuple(m for m in map(metric, defaults.metrics(self.frame)) if m.better)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the last attempt at each run, in batches.
+        """Find the last attempt at each run.
 
-        Runs are ordered by number within each piece.
+        Yields:
+            Batches of up to BATCH runs. Runs are ordered by number within each piece.
         """
         number = 1
         for rows in self._last_attempts():
@@ -156,7 +165,11 @@ class Runs:
             )
 
     def runs(self) -> Iterator[ExportedRun]:
-        """Yield the last attempt at each run, with `figures` if the run is ok."""
+        """Find the last attempt at each run.
+
+        Yields:
+            Each run, in the order of `batches`; with `figures` if the run is ok.
+        """
         for batch in self.batches():
             columns = {m.column: batch.figures(m.column).to_pylist() for m in self.metrics}
             for place, run in enumerate(batch.runs):
@@ -165,7 +178,11 @@ class Runs:
                 yield replace(run, figures=figures)
 
     def csv(self) -> Iterator[str]:
-        """Yield all attempts as CSV text, one piece at a time."""
+        """Format all attempts as CSV.
+
+        Yields:
+            The text of each piece; the first one has the header.
+        """
         for number, piece in enumerate(self.pieces() if self.pieces else (self.frame,)):
             yield spreadsheets.to_csv(piece, header=number == 0)
 

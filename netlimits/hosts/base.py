@@ -30,10 +30,17 @@ class Server(Protocol):
         """Standard error so far."""
 
     def alive(self) -> bool:
-        """Return True while the process runs."""
+        """Check the process.
+
+        Returns:
+            True while the process runs.
+        """
 
     def stop(self) -> Completed:
         """End the process group and return its output. Stopping twice is harmless.
+
+        Returns:
+            The output and exit status, the same again if the process was already stopped.
 
         Raises:
             ConnectionLost: If the command runs in the background and its host is unreachable.
@@ -95,13 +102,23 @@ class Host(Protocol):
     def begin_in_turn(self, commands: Sequence[Command]) -> Callable[[], list[Completed]]:
         """Start the commands of `run_in_turn` without waiting, so that hosts work concurrently.
 
+        Args:
+            commands: Commands that end at once and need no input.
+
         Returns:
             A function that waits for the results and returns them. Call it unless the host is
             closed. If `begins(commands)` is False, the commands run only during this call.
         """
 
     def begins(self, commands: Sequence[Command]) -> bool:
-        """Return True if `begin_in_turn` starts these commands without waiting for them."""
+        """Return True if `begin_in_turn` starts these commands without waiting for them.
+
+        Args:
+            commands: Commands that end at once and need no input.
+
+        Returns:
+            False if the commands would run only when their results are requested.
+        """
 
     def serve(self, command: Command) -> Server:
         """Start `command` in the background, tied to the connection.
@@ -139,7 +156,11 @@ class Host(Protocol):
         """
 
     def shells(self) -> Sequence[int]:
-        """Return the ids of the host's processes that are parents of this connection's commands."""
+        """Return the processes on the host that are parents of this connection's commands.
+
+        Returns:
+            Process ids.
+        """
 
     def cut_short(self) -> None:
         """End the commands that other threads are running on the host, so that `run` returns."""
@@ -153,6 +174,12 @@ class Host(Protocol):
 
 def must(completed: Completed) -> Completed:
     """Return `completed` if it exited 0 within its deadline.
+
+    Args:
+        completed: The result of a command.
+
+    Returns:
+        The same result.
 
     Raises:
         CommandFailed: If it did not. The message has the command and the start of its output.

@@ -139,7 +139,11 @@ class SourceText:
     torn: bool = False
 
     def stripped(self) -> Iterator[tuple[int, str]]:
-        """Yield each line's number and its first LINE_LIMIT characters, stripped of blanks."""
+        """Iterate over the lines.
+
+        Returns:
+            Each line's number, from 1, and its first LINE_LIMIT characters, stripped of blanks.
+        """
         return ((n, line[:LINE_LIMIT].strip()) for n, line in enumerate(self.lines, 1))
 
     @cached_property
@@ -156,7 +160,15 @@ class SourceText:
             self.refuse(error.line, str(error))
 
     def refuse(self, line: int, problem: str) -> NoReturn:
-        """Raise DataError for a line, counted from 1."""
+        """Raise an error for a line.
+
+        Args:
+            line: The line's number, from 1.
+            problem: What is wrong and what to do.
+
+        Raises:
+            DataError: Always; the message starts with the file and the line.
+        """
         raise DataError(f"{self.name}:{line}: {problem}")
 
 
@@ -167,6 +179,9 @@ def source(name: str, data: bytes, limit: int = FILE_LIMIT) -> SourceText:
         name: The file's name in errors.
         data: UTF-8, or UTF-16 (PowerShell's `>`), perhaps compressed.
         limit: Maximum bytes, before and after decompression.
+
+    Returns:
+        The file's lines without colour codes and prefixes.
 
     Raises:
         DataError: The file is too large, empty, not text, or contains control codes.
@@ -196,13 +211,28 @@ def source(name: str, data: bytes, limit: int = FILE_LIMIT) -> SourceText:
 
 
 def too_large(limit: int, size: int | None = None) -> str:
-    """Return the error message for a file beyond the limit."""
+    """Return the error message for a file beyond the limit.
+
+    Args:
+        limit: The maximum in bytes.
+        size: The file's size in bytes; None if unknown.
+
+    Returns:
+        The message without the file's name, with sizes in MiB.
+    """
     is_of = "" if size is None else f" ({size / 2**20:.0f} MiB)"
     return f"is larger than {limit / 2**20:g} MiB{is_of}; split it, or raise --limit"
 
 
 def clean(text: str) -> str:
-    """Return one line of at most TEXT_LIMIT characters, with blanks for unprintable characters."""
+    """Make an untrusted text printable.
+
+    Args:
+        text: A word or a message from a file.
+
+    Returns:
+        One line of at most TEXT_LIMIT characters, with blanks for unprintable characters.
+    """
     printable = "".join(c if c.isprintable() else " " for c in text[: 4 * TEXT_LIMIT])
     return one_line(printable)[:TEXT_LIMIT]
 
@@ -210,12 +240,34 @@ def clean(text: str) -> str:
 def failed(
     line: int, error: ToolFailure, values: Mapping[str, Scalar], started: float | None = None
 ) -> ImportedRun:
-    """Return a run without figures, with the status and the message of an error."""
+    """Return a run without figures.
+
+    Args:
+        line: The run's last line, from 1.
+        error: Why the run is not ok; its status becomes the run's status.
+        values: Factor -> value.
+        started: Seconds since 1970; None if unknown.
+
+    Returns:
+        The run, with the error's message as its reason.
+    """
     return ImportedRun(line, error.status, clean(str(error)), values, started=started)
 
 
 def measured_rate(rate: float | None, tool: str, problem: str = "no data arrived") -> float:
-    """Return a rate. Raises ToolFailure if the tool printed none, or with `problem` if it is 0."""
+    """Check that a tool measured a rate.
+
+    Args:
+        rate: The rate, in any unit; None if the tool printed none.
+        tool: The name of the tool, for the error.
+        problem: The error's text for a rate of 0.
+
+    Returns:
+        `rate`.
+
+    Raises:
+        ToolFailure: The rate is missing, or is not above zero.
+    """
     if rate is None:
         raise ToolFailure(f"{tool} printed no throughput: the run was interrupted")
     if rate <= 0:
@@ -224,19 +276,40 @@ def measured_rate(rate: float | None, tool: str, problem: str = "no data arrived
 
 
 def scalar(text: str) -> Scalar:
-    """Convert a text to an int or a float if it is a decimal number; else return it unchanged."""
+    """Convert a text to a number if it is a decimal number.
+
+    Args:
+        text: A value from a file.
+
+    Returns:
+        An int or a float; the text unchanged if it is no decimal number of at most 15 digits.
+    """
     if re.fullmatch(r"-?\d{1,15}", text):
         return int(text)
     return float(text) if re.fullmatch(r"-?\d{1,15}\.\d{1,15}", text) else text
 
 
 def slug(name: str) -> str:
-    """Convert a name to lower case with underscores, as columns are named."""
+    """Convert a name to the form of a column's name.
+
+    Args:
+        name: A name from a file.
+
+    Returns:
+        At most 80 lower-case letters, digits and underscores.
+    """
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:80]
 
 
 def iso_seconds(text: object) -> float | None:
-    """Convert an ISO time (UTC if it has no zone) to seconds since 1970; None if it is invalid."""
+    """Convert an ISO time to seconds.
+
+    Args:
+        text: A time from a file, in UTC if it has no zone.
+
+    Returns:
+        Seconds since 1970; None if the text is invalid.
+    """
     if not isinstance(text, str) or len(text) > 40:
         return None
     try:
@@ -247,24 +320,54 @@ def iso_seconds(text: object) -> float | None:
 
 
 def part(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the JSON object under a key, {} if there is none."""
+    """Return the JSON object under a key.
+
+    Args:
+        document: A JSON object.
+        key: A key that it may have.
+
+    Returns:
+        The object; {} if there is none.
+    """
     value = document.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def entries(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the JSON objects in the list under a key, [] if there is no list."""
+    """Return the JSON objects in the list under a key.
+
+    Args:
+        document: A JSON object.
+        key: A key that it may have.
+
+    Returns:
+        The objects; [] if there is no list. Other elements are left out.
+    """
     value = document.get(key)
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return True for a JSON number that fits a column; NaN and infinity do not fit."""
+    """Return True for a JSON number that fits a column.
+
+    Args:
+        value: A value from a JSON document.
+
+    Returns:
+        False for NaN, infinity, booleans and numbers from LARGEST on.
+    """
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
 def is_count(value: object) -> TypeGuard[int]:
-    """Return True for a whole JSON number that is not negative and fits a column."""
+    """Return True for a whole JSON number that is not negative and fits a column.
+
+    Args:
+        value: A value from a JSON document.
+
+    Returns:
+        True for an integer from 0 to LARGEST - 1.
+    """
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST
 
 

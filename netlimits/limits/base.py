@@ -42,12 +42,30 @@ class Premise:
 
     @classmethod
     def reached(cls, value: float, threshold: float, short: str) -> Premise:
-        """Return the premise that a value is at least `threshold`."""
+        """Return the premise that a value is at least `threshold`.
+
+        Args:
+            value: The evidence.
+            threshold: The value from which on the premise holds, in the same unit.
+            short: Why the premise fails, as a clause.
+
+        Returns:
+            The premise with strength `value` / `threshold`.
+        """
         return cls(value / threshold, short)
 
     @classmethod
     def below(cls, value: float, threshold: float, short: str) -> Premise:
-        """Return the premise that a value is at most `threshold`; a value of 0 has strength 2."""
+        """Return the premise that a value is at most `threshold`.
+
+        Args:
+            value: The evidence.
+            threshold: The value up to which the premise holds, in the same unit.
+            short: Why the premise fails, as a clause.
+
+        Returns:
+            The premise with strength `threshold` / `value`; 2 if the value is 0.
+        """
         return cls(threshold / value if value > 0 else 2.0, short)
 
 
@@ -117,12 +135,29 @@ class Intervention:
         return f"{self.least:g} to {self.most:g} times the throughput"
 
     def decides(self, name: str) -> str:
-        """Return the change and the throughput that proves the class `name`, in words."""
+        """Return the change and the throughput that proves a class, in words.
+
+        Args:
+            name: The name of the class.
+
+        Returns:
+            A sentence without a full stop. Changes that no setting can make are marked with
+            BY_HAND.
+        """
         by_hand = "" if self.what else f" ({BY_HAND})"
         return f"{self.change.partition(':')[0]}{by_hand}; {self.expectation} proves {name}"
 
     def state(self, low: float, high: float) -> str:
-        """Return `proven`, `refuted` or `open` for an interval of the ratio."""
+        """Return the result of the intervention.
+
+        Args:
+            low: Lower end of the interval of the ratio of throughput with the change to that
+                without it.
+            high: Upper end of this interval.
+
+        Returns:
+            `proven`, `refuted` or `open`.
+        """
         if self.least <= low and high <= self.most:
             return PROVEN
         if self.what == "streams" and high < min(1.0, self.least):
@@ -168,5 +203,12 @@ class LimitClass(Protocol):
         """Experiments that this class limits: 8 runs or more, at different rates and sizes."""
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the evidence for the class in a run; None if required figures are missing."""
+        """Return the evidence for the class in a run.
+
+        Args:
+            run: The figures of the run.
+
+        Returns:
+            Premises, figures and a sentence; None if figures in `needs` are missing.
+        """
         ...

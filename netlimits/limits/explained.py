@@ -157,10 +157,22 @@ def _known(
 
 
 def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
-    """Return what limits each ok run (the class of its configuration), indexed like the frame.
+    """Return what limits each run: the class of its configuration.
 
-    The limit is `undetermined` if a proof refuted the class. Charts of
-    `frame.assign(limited_by=…)` mark each point with its limit. Raises DataError like `explain`.
+    Args:
+        results: A campaign, or a frame of runs, as in `explain`.
+
+    Returns:
+        Class of limits of each ok run, indexed like the frame. It is `undetermined` if a proof
+        refuted the class.
+
+    Raises:
+        DataError: No run is ok, or no column distinguishes the configurations.
+
+    Example:
+        >>> frame = campaign.frame()
+        >>> frame = frame.assign(limited_by=nl.limited_by(campaign))
+        >>> nl.charts.spread(frame, of="throughput")  # marks each point with its limit
     """
     import pandas as pd
 

@@ -137,9 +137,13 @@ def metric(name: str) -> Metric:
 
 
 def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
-    """Return column -> metric for the columns with values that a tool itself reports.
+    """Find the columns with values that a tool itself reports.
 
-    The metrics are those of METRICS, without the tool's prefix. Columns are grouped by tool.
+    Args:
+        columns: The columns of a frame.
+
+    Returns:
+        Column -> metric of METRICS without the tool's prefix. Columns are grouped by tool.
     """
     by_tool: dict[str, list[str]] = {}
     for name in map(str, columns):

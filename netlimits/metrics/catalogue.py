@@ -82,7 +82,11 @@ class Metric:
     def extreme(self, end: str) -> str:
         """Return the column of the streams' extreme value, such as `throughput_min_mbps`.
 
-        `end` is "min" or "max".
+        Args:
+            end: "min" or "max".
+
+        Returns:
+            The metric's column, with `end` before the suffix for the unit.
         """
         unit = self.column.removeprefix(self.name)
         return f"{self.name}_{end}{unit}" if unit != self.column else f"{self.column}_{end}"
@@ -91,6 +95,12 @@ class Metric:
         """Return the metric with a title that fits the direction of the data.
 
         If the client receives, "sender" in the title becomes "receiver", for example.
+
+        Args:
+            direction: Direction of the data, as `analysis.frames.direction` returns it.
+
+        Returns:
+            A copy with another title, or the metric itself if its title fits.
         """
         if direction == "send" or not _OF_AN_END.match(self.name):
             return self
@@ -336,5 +346,9 @@ METRICS: tuple[Metric, ...] = (
 
 
 def names() -> Iterable[str]:
-    """Return the short names in the order of METRICS."""
+    """Return the short names of METRICS.
+
+    Returns:
+        Names in the order of METRICS.
+    """
     return (m.name for m in METRICS)

@@ -61,5 +61,9 @@ def declared(name: str) -> Metric | None:
 
 
 def known() -> tuple[Metric, ...]:
-    """Return METRICS, followed by the user's own metrics."""
+    """Return all metrics.
+
+    Returns:
+        METRICS, followed by the user's own metrics.
+    """
     return (*METRICS, *_declared.values())

@@ -38,7 +38,19 @@ ITEMS: tuple[tuple[Report, Item], ...] = tuple((r, item) for r in REPORTS for it
 
 
 def compare(report: Report, item: Item, known: Statements | None = None) -> list[Comparison]:
-    """Compare the figures that a report prints for an item with figures computed from its data."""
+    """Compare the figures that a report prints for an item with figures computed from its data.
+
+    Args:
+        report: The report.
+        item: One of the report's items.
+        known: Statement id -> description and printed figure; by default those of all reports.
+
+    Returns:
+        Comparisons of the item's figures, then of its words and whole tables.
+
+    Raises:
+        DataError: The item's data lack a row that it compares.
+    """
     known = known or printed_figures()
     try:
         figures, checks = item.figures(), list(item.checks())
@@ -129,7 +141,10 @@ def stated(
 
 
 def comparisons() -> list[Comparison]:
-    """Return the comparisons of all reports; each report's items come before its other statements.
+    """Compare all figures of all reports with ours.
+
+    Returns:
+        Comparisons in the order of REPORTS. Each report's items come before its other statements.
 
     Raises:
         DataError: A statement belongs to no report.
@@ -147,5 +162,12 @@ def comparisons() -> list[Comparison]:
 
 
 def frame(rows: list[Comparison]) -> pd.DataFrame:
-    """Return comparisons as a frame with the columns of `Comparison`."""
+    """Return comparisons as a frame.
+
+    Args:
+        rows: The comparisons.
+
+    Returns:
+        A row for each comparison, with the columns of `Comparison`.
+    """
     return pd.DataFrame([asdict(row) for row in rows])

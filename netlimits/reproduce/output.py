@@ -38,12 +38,16 @@ class Regenerated:
 
 
 def regenerate(folder: Path | str) -> Iterator[Regenerated]:
-    """Write all tables and charts into a folder, and yield each item when it is written.
+    """Write all tables and charts into a folder.
 
     The files are identical, byte for byte, each time.
 
     Args:
         folder: Directory, created if missing.
+
+    Yields:
+        Each item when it is written, in the order of ITEMS. After a report's items, its statements
+        of no item.
 
     Raises:
         InputError: The folder cannot be written.
@@ -66,7 +70,20 @@ def regenerate(folder: Path | str) -> Iterator[Regenerated]:
 
 
 def write_item(report: Report, item: Item, folder: Path) -> tuple[Path, ...]:
-    """Write an item's tables and charts into the existing subfolders `tables` and `charts`."""
+    """Write an item's tables as CSV and Markdown, and its charts as PNG and SVG.
+
+    Args:
+        report: The report, for titles.
+        item: One of the report's items.
+        folder: A folder with the subfolders `tables` and `charts`.
+
+    Returns:
+        The paths of the files, tables first.
+
+    Raises:
+        OSError: A table cannot be written.
+        InputError: A chart cannot be written.
+    """
     files: list[Path] = []
     for name, table in item.tables().items():
         files.append(folder / "tables" / f"{name}.csv")
@@ -119,7 +136,14 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
 
 
 def tally(rows: Sequence[Comparison]) -> str:
-    """Return a text of a few lines that counts the comparisons by kind and verdict."""
+    """Count the comparisons by kind and verdict.
+
+    Args:
+        rows: The comparisons.
+
+    Returns:
+        A text of three lines without a newline at the end.
+    """
     number = {
         (kind, verdict): sum(row.kind == kind and row.verdict == verdict for row in rows)
         for kind in get_args(ComparisonKind)

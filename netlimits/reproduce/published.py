@@ -22,7 +22,10 @@ DTYPES = {"integer": "Int64", "number": "float64", "string": "str"}
 
 @cache
 def folder() -> Path:
-    """Return the folder of the published files: `data/` of the installed package or a checkout.
+    """Find the folder of the published files.
+
+    Returns:
+        `data/` of the installed package or of a checkout.
 
     Raises:
         DataError: The files are not installed.
@@ -38,16 +41,23 @@ def folder() -> Path:
 
 @cache
 def description() -> dict[str, Any]:
-    """Return the Frictionless Data Package that describes the files (`datapackage.json`)."""
+    """Read the Frictionless Data Package that describes the files (`datapackage.json`).
+
+    Returns:
+        The JSON document. Do not modify it: it is cached.
+    """
     loaded: dict[str, Any] = json.loads((folder() / "datapackage.json").read_text("utf-8"))
     return loaded
 
 
 def resource(name: str) -> dict[str, Any]:
-    """Return the description of a file: title, path, conditions, slips and schema.
+    """Return the description of a file.
 
     Args:
         name: Name of a table or trace.
+
+    Returns:
+        The resource's keys, such as title, path, conditions, slips and schema.
 
     Raises:
         DataError: The name is unknown. The message suggests the nearest name.
@@ -61,27 +71,46 @@ def resource(name: str) -> dict[str, Any]:
 
 
 def path(name: str) -> Path:
-    """Return the path of a table or trace."""
+    """Return the path of a table or trace.
+
+    Args:
+        name: Name of a table or trace.
+
+    Returns:
+        The path of a CSV or text file.
+
+    Raises:
+        DataError: The name is unknown. The message suggests the nearest name.
+    """
     return folder() / str(resource(name)["path"])
 
 
 def tables() -> dict[str, str]:
-    """Return name -> title of every table, in the order of the reports."""
+    """List the tables.
+
+    Returns:
+        Name -> title, in the order of the reports.
+    """
     return {r["name"]: r["title"] for r in description()["resources"] if r["format"] == "csv"}
 
 
 def traces() -> dict[str, str]:
-    """Return name -> title of every packet trace, a text of tcpdump for `analysis.bursts.trace`."""
+    """List the packet traces, texts of tcpdump for `analysis.bursts.trace`.
+
+    Returns:
+        Name -> title, in the order of the reports.
+    """
     return {r["name"]: r["title"] for r in description()["resources"] if r["format"] == "txt"}
 
 
 def printed(name: str) -> pd.DataFrame:
     """Return a table with the text of every value as printed, including trailing zeros.
 
-    Missing values are "".
-
     Args:
         name: Name of a table.
+
+    Returns:
+        A row for each row of the table. Missing values are "".
 
     Raises:
         DataError: The name is unknown, or is the name of a trace.
@@ -92,14 +121,17 @@ def printed(name: str) -> pd.DataFrame:
 
 
 def table(name: str) -> pd.DataFrame:
-    """Return a table as numbers, with a row for each run and the columns of `metrics.METRICS`.
+    """Return a table as numbers.
 
     If the report prints send and receive rates but no throughput, `throughput_mbps` is the receive
-    rate (netperf's THROUGHPUT). Empty fields are missing values. Columns of integers have the type
-    Int64 if a value is missing, else int64.
+    rate (netperf's THROUGHPUT).
 
     Args:
         name: Name of a table.
+
+    Returns:
+        A row for each run, with the columns of `metrics.METRICS`. Empty fields are missing values.
+        Columns of integers have the type Int64 if a value is missing, else int64.
 
     Raises:
         DataError: The name is unknown, or is the name of a trace.

@@ -46,10 +46,19 @@ class Setting(Protocol):
             about: The options wanted, or an original state to restore. It selects what to read if
                 reading everything is impossible (`sysctl`, `switch`) or unwanted (the key of
                 `rss`, network namespaces for `mtu`). Other settings ignore it.
+
+        Returns:
+            A command that changes nothing.
         """
 
     def state(self, completed: Completed) -> State:
         """Return the state that the output of `read` shows.
+
+        Args:
+            completed: The result of the command that `read` returned.
+
+        Returns:
+            The state as JSON-able data, complete enough to restore the interface.
 
         Raises:
             SettingError: If the output shows no state.
@@ -72,32 +81,69 @@ class Setting(Protocol):
         """
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return a message for each wanted value that `state` lacks; none if the change took."""
+        """Compare the state with the wanted options.
+
+        Args:
+            state: The state after the change.
+            wanted: The options, with every `${…}` resolved.
+
+        Returns:
+            A message for each wanted value that `state` lacks; none if the change took.
+        """
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return the commands from `state` back to `original`; none if they are equal.
+        """Return the commands from `state` back to `original`.
 
         Args:
             interface: The data interface.
             original: The state before the first change.
             state: The present state. If it is empty, it has not been read: the commands then
                 restore from any state.
+
+        Returns:
+            The commands in their order; none if the states are equal.
         """
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return a message for each value of `state` that differs from `original`."""
+        """Compare the state with the original state.
+
+        Args:
+            original: The state before the first change.
+            state: The present state.
+
+        Returns:
+            A message for each value of `state` that differs from `original`; none if all are
+            restored.
+        """
 
     def faults(self, state: State) -> Iterator[str]:
-        """Yield a message for each part of a recorded state that must not be restored.
+        """Find the parts of a recorded state that must not be restored.
 
         Another user may have written the journal or the note. So its names and values must be
-        allowed by the schema and accepted by the commands. If `state` is not a state of this
-        setting, this may raise LookupError, TypeError, ValueError, AttributeError or
-        ArithmeticError.
+        allowed by the schema and accepted by the commands.
+
+        Args:
+            state: An original state from a journal or a note, which may not be a state of this
+                setting.
+
+        Yields:
+            A message for each such part.
+
+        Raises:
+            LookupError, TypeError, ValueError, AttributeError, ArithmeticError: If `state` is not a
+                state of this setting.
         """
 
     def check_found(self, interface: str, state: State) -> None:
-        """Raise SettingError for an original state that could not be restored exactly."""
+        """Check that an original state can be restored exactly.
+
+        Args:
+            interface: The data interface.
+            state: The state before the first change.
+
+        Raises:
+            SettingError: If it cannot. By default, every state can be restored.
+        """
         return
 
     def between(
@@ -111,22 +157,48 @@ class Setting(Protocol):
             roles: All roles that use the setting.
             machines: The machine of each role, with its address.
 
+        Returns:
+            The options for `role`; by default those of the experiment.
+
         Raises:
             SettingError: If the options do not fit the hosts.
         """
         return options
 
     def error(self, problem: str, completed: Completed | None = None) -> SettingError:
-        """Return an error of this setting; `completed`, if given, names the host."""
+        """Return an error of this setting, to be raised.
+
+        Args:
+            problem: What is wrong and what to do.
+            completed: The result of the command that failed, which names the host; None if unknown.
+
+        Returns:
+            The error, with the names of the setting and the host.
+        """
         return SettingError(problem, setting=self.name, host=completed.host if completed else "")
 
     def unreadable(self, completed: Completed, problem: str = "cannot be read") -> SettingError:
-        """Return the error for a command whose output shows no state."""
+        """Return the error for a command whose output shows no state.
+
+        Args:
+            completed: The result of the command.
+            problem: What is wrong. The command's error message or exit status is appended.
+
+        Returns:
+            The error, to be raised.
+        """
         reason = completed.complaint or f"exit status {completed.status}"
         return self.error(f"{problem}: {reason}", completed)
 
     def shows_none(self, completed: Completed) -> SettingError:
-        """Return the error for a feature that the interface lacks, with ethtool's last line."""
+        """Return the error for a feature that the interface lacks.
+
+        Args:
+            completed: The result of the command, usually `ethtool`.
+
+        Returns:
+            The error, to be raised, with the command and the last line that it printed.
+        """
         lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
         reason = lines[-1] if lines else f"exit status {completed.status}"
         problem = f"`{' '.join(completed.command.argv)}` shows none: {reason}"

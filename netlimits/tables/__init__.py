@@ -59,6 +59,9 @@ def render(
         intervals: True to add confidence intervals in brackets to the values of a summary.
         title: Heading above the table in text, Markdown and HTML.
 
+    Returns:
+        The text, which ends in a newline.
+
     Raises:
         DataError: The format is unknown.
     """
@@ -93,7 +96,11 @@ def render(
 def plain_block(table: pd.DataFrame) -> Block:
     """Return a frame as a block.
 
-    Floats have four significant digits, or no decimals from 1000 on.
+    Args:
+        table: Any frame. Its index is not shown.
+
+    Returns:
+        A block without a title. Floats have four significant digits, or no decimals from 1000 on.
     """
     header = tuple(_heading(str(column)) for column in table.columns)
     rows = tuple(tuple(_cell(value) for value in row) for row in table.itertuples(index=False))

@@ -27,10 +27,28 @@ VERDICT, LIMIT = "verdict", "Limited by"
 
 
 def is_summary(table: pd.DataFrame) -> bool:
+    """Return True if a frame is a summary.
+
+    Args:
+        table: Any frame.
+
+    Returns:
+        True if the frame has the columns of `analysis.summary`.
+    """
     return list(table.columns[:2]) == ["metric", "statistic"] and "value" in table
 
 
 def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
+    """Lay out a summary as blocks.
+
+    Args:
+        table: A summary (`analysis.summary`).
+        intervals: True to add confidence intervals in brackets.
+
+    Returns:
+        A block for each comparison, then one for each metric. The last block may be the limits of
+        the configurations.
+    """
     layout, direction = _Layout.of(table, intervals), table.attrs.get("direction", "send")
     table = pd.DataFrame(table)  # a copy without attrs, since pandas copies attrs to every part
     table.attrs = {}

@@ -66,7 +66,14 @@ class Transfer:
 
 
 def run_seconds(options: Mapping[str, Any]) -> float:
-    """Return the option `seconds` or its default."""
+    """Return the option `seconds` or its default.
+
+    Args:
+        options: The resolved options.
+
+    Returns:
+        Seconds; SECONDS if the option is absent.
+    """
     return float(options.get("seconds", SECONDS))
 
 
@@ -106,11 +113,21 @@ class Tool(ABC):
 
     @abstractmethod
     def probes(self) -> tuple[Command, ...]:
-        """Return commands that print the client's version and features without a server."""
+        """Return commands that print the client's version and features without a server.
+
+        Returns:
+            Commands that end at once. `features` parses their output.
+        """
 
     @abstractmethod
     def features(self, completed: tuple[Completed, ...]) -> Features:
         """Parse the output of `probes`.
+
+        Args:
+            completed: The results of `probes`, in their order.
+
+        Returns:
+            The version and the abilities of this build.
 
         Raises:
             ToolFailure: The tool is not installed or too old.
@@ -119,6 +136,10 @@ class Tool(ABC):
     @abstractmethod
     def check(self, options: Mapping[str, Any], features: Features) -> None:
         """Check options beyond what the schema can express.
+
+        Args:
+            options: The resolved options, which match `schema`.
+            features: The abilities of the installed build.
 
         Raises:
             InputError: Options contradict each other, or need a feature that this build lacks.
@@ -130,17 +151,37 @@ class Tool(ABC):
 
         The server listens on the data address only, unless the tool cannot be bound to an address.
         A campaign-long server is restarted when the options change its command.
+
+        Args:
+            options: The resolved options.
+            ends: The data address and the port to listen on.
+
+        Returns:
+            The command. It must not fork, so that stopping it ends the server.
         """
 
     @abstractmethod
     def client(
         self, options: Mapping[str, Any], features: Features, ends: ServerAddress
     ) -> Command:
-        """Return the command that runs the test, with a deadline in case it hangs."""
+        """Return the command that runs the test.
+
+        Args:
+            options: The resolved options.
+            features: The abilities of the installed build.
+            ends: The data address and the port of the server.
+
+        Returns:
+            The command. Its deadline in seconds is longer than the test, and ends a test that
+            hangs.
+        """
 
     @abstractmethod
     def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return options for a run that is as short as possible, to test ports before a campaign.
+
+        Args:
+            options: The resolved options of the campaign's runs.
 
         Returns:
             Options that replace the given values. The run takes at most 1 s and sends few
@@ -151,20 +192,49 @@ class Tool(ABC):
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
         """Parse the client's output into figures under the columns of METRICS.
 
+        Args:
+            completed: The result of `client`.
+            options: The resolved options that `client` received.
+
+        Returns:
+            Figures by column of METRICS, interim results in order of time, and the data moved.
+
         Raises:
             ToolFailure: The run failed or is invalid; the message becomes its `reason`.
         """
 
     def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
-        """Return the process names of the client and of the server."""
+        """Return the process names of the client and of the server.
+
+        Args:
+            options: The resolved options.
+
+        Returns:
+            The client's name and the server's name, as in /proc/PID/comm.
+        """
         return self.name, self.server_program
 
     def seconds(self, options: Mapping[str, Any]) -> float:
-        """Return the expected length of a run in seconds."""
+        """Return the expected length of a run.
+
+        Args:
+            options: The resolved options.
+
+        Returns:
+            Seconds, including repetitions and omitted seconds.
+        """
         return run_seconds(options)
 
     def transfer(self, options: Mapping[str, Any]) -> Transfer:
-        """Return the kind of data that a test with these options sends."""
+        """Return the kind of data that a test with these options sends.
+
+        Args:
+            options: The resolved options.
+
+        Returns:
+            Transport, receiving end and bytes per datagram. The default reads `reverse`,
+            `bidirectional`, `protocol` and `send_size`.
+        """
         receiver: Literal["local", "remote"] | None = (
             "local" if options.get("reverse") else "remote"
         )
@@ -175,13 +245,26 @@ class Tool(ABC):
         return Transfer("udp", receiver, self.bytes_of(options.get("send_size", 0)))
 
     def bytes_of(self, size: int | str) -> int:
-        """Convert a size to bytes as the tool does; "1k" is 1000 or 1024, depending on the tool."""
+        """Convert a size to bytes as the tool does.
+
+        Args:
+            size: A number of bytes, or a text such as "1k": 1000 or 1024 bytes, depending on the
+                tool.
+
+        Returns:
+            Bytes. The default reads "1k" as 1024.
+        """
         return binary_bytes(size)
 
     def needs_watch(self, options: Mapping[str, Any], connections: int) -> bool:
         """Return True if the receiver's counters must be sampled to know the rate during the run.
 
-        This is so if the tool does not report the rate at which data arrives.
+        Args:
+            options: The resolved options.
+            connections: Number of clients that run at the same time, each with its own connection.
+
+        Returns:
+            True if the tool does not report the rate at which data arrives.
         """
         return False
 
@@ -202,5 +285,13 @@ class Tool(ABC):
         return None
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
-        """Return the option that limits a client's rate and the limit in bit/s, or None."""
+        """Return the limit that the options put on a client's rate.
+
+        Args:
+            options: The resolved options.
+
+        Returns:
+            The option and the limit in bit/s, summed over the client's streams. None if no option
+            limits the rate.
+        """
         return None

@@ -90,7 +90,17 @@ _COLUMNS = (
 
 
 def profiled(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the ok runs that recorded a profile. Raises DataError if there are none."""
+    """Select the ok runs that recorded a profile.
+
+    Args:
+        frame: A row for each run attempt.
+
+    Returns:
+        The last attempts, without the column `profiled`.
+
+    Raises:
+        DataError: No run with a profile has begun or is ok.
+    """
     if PROFILED not in frame.columns:
         raise DataError("no run recorded a profile; add `profile:` to the experiment, or --profile")
     marked = frame[frame[PROFILED].fillna(False).astype(bool)]
@@ -148,7 +158,16 @@ def _rows(group: Group, end: str, dispersion: Dispersion) -> Iterator[dict[str, 
 
 
 def service_demand(runs: pd.DataFrame, end: str) -> tuple[Interval, str]:
-    """Return an end's mean service demand and its unit of work; NaN and "" if not measured."""
+    """Return the mean service demand of an end.
+
+    Args:
+        runs: A row for each run, without profiled runs.
+        end: "local" or "remote".
+
+    Returns:
+        µs of CPU time with their 95 % interval, and the unit of work that they are per: KiB or
+        transaction. NaN and "" if no run measured them.
+    """
     for suffix, per in UNITS.items():
         values = runs.get(f"{end}_{suffix}", pd.Series(dtype=float)).dropna().to_numpy(dtype=float)
         if len(values):
@@ -190,7 +209,14 @@ def differences(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 
 
 def throughput(groups: Sequence[Group]) -> Interval:
-    """Return the throughput of profiled runs relative to other runs, over all configurations."""
+    """Compare the throughput of profiled runs with that of other runs, over all configurations.
+
+    Args:
+        groups: The runs of each configuration.
+
+    Returns:
+        The ratio of throughput (or transaction rate) with its 95 % interval; NaN if it is unknown.
+    """
     logs = []
     for group in groups:
         for name in ("throughput_mbps", "transaction_rate_tps"):
@@ -209,7 +235,15 @@ def throughput(groups: Sequence[Group]) -> Interval:
 
 
 def party(end: str, direction: Direction) -> str:
-    """Return what an end is: sender or receiver, or client or server if data goes both ways."""
+    """Return what an end is.
+
+    Args:
+        end: "local" or "remote".
+        direction: Direction of the runs' data.
+
+    Returns:
+        sender or receiver; client or server if data goes both ways.
+    """
     ends = {"send": ("sender", "receiver"), "recv": ("receiver", "sender")}
     return ends.get(direction, ("client", "server"))[ENDS.index(end)]
 

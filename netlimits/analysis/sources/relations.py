@@ -46,16 +46,34 @@ class Relation:
         return self.rows.columns
 
     def filter(self, condition: str) -> Relation:
-        """Return the rows for which an SQL condition holds."""
+        """Select rows.
+
+        Args:
+            condition: An SQL condition, such as "send_size > 1024".
+
+        Returns:
+            The rows for which the condition holds.
+        """
         return replace(self, rows=self.rows.filter(condition), attrs=self.attrs_without_planned)
 
     def without(self, *columns: str) -> Relation:
-        """Return the relation without these columns."""
+        """Leave out columns.
+
+        Args:
+            columns: Names of columns. Names that are not columns are ignored.
+
+        Returns:
+            All rows, with the other columns.
+        """
         kept = ", ".join(quoted(name) for name in self.columns if name not in columns)
         return replace(self, rows=self.rows.project(kept))
 
     def frame(self) -> pd.DataFrame:
-        """Return the relation as a frame, which must fit into memory."""
+        """Read all rows, which must fit into memory.
+
+        Returns:
+            A row for each attempt, in no order, with the `attrs` of the relation.
+        """
         frame = frame_of(self.rows)
         frame.attrs.update(self.attrs)
         return frame
@@ -113,22 +131,42 @@ class Relation:
         return answer(self.rows, query).to_arrow_table()
 
     def register(self, table: pa.Table) -> str:
-        """Register a table with the connection; return its name for queries."""
+        """Register a table with the connection.
+
+        Args:
+            table: The table that queries may read.
+
+        Returns:
+            Its name for queries.
+        """
         name = f"registered_{next(_NUMBERS)}"
         self.connection.register(name, table)
         return name
 
     def evaluate(self, **expressions: str) -> dict[str, Any]:
-        """Return the value of each SQL expression over the last attempts, by name."""
+        """Evaluate SQL expressions over the last attempts.
+
+        Args:
+            expressions: Name -> SQL of an aggregate, such as "count(*)".
+
+        Returns:
+            Name -> value.
+        """
         selected = ", ".join(f"{sql} as {name}" for name, sql in expressions.items())
         row = answer(self.last, f"select {selected} from runs").fetchall()[0]
         return dict(zip(expressions, row, strict=True))
 
     def breaks(self, least: float) -> list[float]:
-        """Return the pauses of more than `least` seconds between a run's end and the next start.
+        """Find the pauses between a run's end and the next start.
 
         Runs are grouped by start into bins of `least / 2` seconds. DuckDB returns only the first
         start and the last end of each bin.
+
+        Args:
+            least: Seconds that a pause must exceed.
+
+        Returns:
+            Lengths of the pauses in seconds, in order of time.
         """
         start = "epoch(started::timestamptz)"
         ended = f"{start} + coalesce(duration_s, 0)"

@@ -51,6 +51,9 @@ def acks(
         title: Title of the chart, by default made from the metric.
         pool: Factors that may differ within a point.
 
+    Returns:
+        Two panels over segments per ACK: the metric in its unit, and throughput in Mbit/s.
+
     Raises:
         DataError: A column is missing, a value is not above zero, or `of` is the throughput. Or
             runs differ in a factor that is not in `series` or `pool`.

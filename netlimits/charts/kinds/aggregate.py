@@ -58,6 +58,9 @@ def aggregate(
         run: Run to draw, if the frame contains several.
         title: Title of the chart, by default made from the metric.
 
+    Returns:
+        One panel: the sum in the metric's unit over seconds since all streams ran.
+
     Raises:
         DataError: The run does not exist, the streams never ran together, or not for `window_s`
             seconds. Or the results of a stream leave a gap or overlap.
@@ -129,6 +132,9 @@ def highest_average(
         cap: Egress cap on user data: a bit rate, or the name of a column with the bit rate.
         title: Title of the chart, by default made from `by`.
         pool: Factors that may differ within a bar.
+
+    Returns:
+        One panel: averages in Mbit/s, with groups of bars along `by`.
 
     Raises:
         DataError: No run has a highest average, or `link` is given and the runs have no column
@@ -250,7 +256,23 @@ def highest(
     series: str | Sequence[str] = (),
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return the table for the chart `highest_average`: a summary of the runs of each bar."""
+    """Return the table for the chart `highest_average`: a summary of the runs of each bar.
+
+    Args:
+        intervals: Interim results (`campaign.intervals()`).
+        window_s: Length of the window in seconds, by default the time in which all streams of a run
+            ran.
+        by: Factor of the rows.
+        series: Factors of the columns.
+        pool: Factors that may differ within a bar.
+
+    Returns:
+        A frame as `analysis.summary` returns it, of the metric `highest_average_mbps`.
+
+    Raises:
+        DataError: No run has a highest average, or runs of a bar differ in a factor that is not in
+            `pool`.
+    """
     runs = highest_averages(intervals, window_s)
     table = spread_frame(runs, "highest_average", by, series, pool=pool)
     reasons = (f"run {run} is left out: {why}" for run, why in runs.attrs["left_out"].items())

@@ -45,6 +45,9 @@ def bursts(
         run: Run to draw, if the frame contains several.
         title: Title of the chart, instead of a standard title.
 
+    Returns:
+        One panel: data in KiB by sequence number over time in ms.
+
     Raises:
         DataError: The trace has no data segment, or the connection or run does not exist.
     """
@@ -169,6 +172,9 @@ def first_bursts(
         first_transaction: Number of the first transaction in each trace.
         title: Title of the chart, instead of a standard title.
 
+    Returns:
+        One panel: segments over transactions. The x-axis is logarithmic from 21 transactions on.
+
     Raises:
         DataError: No transaction is complete, or a trace has no data segment.
     """
@@ -216,6 +222,9 @@ def burst_histogram(
             or of bursts of ACKs (`analysis.bursts.ack_bursts`).
         run: Run to draw, if the frame contains several.
         title: Title of the chart, instead of a standard title.
+
+    Returns:
+        One panel: the number of bursts over their size in segments or ACKs.
 
     Raises:
         DataError: There are no bursts, or the run does not exist.

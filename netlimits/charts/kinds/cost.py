@@ -45,6 +45,9 @@ def cost(
         title: Title of the chart, instead of a standard title.
         pool: Factors that may differ within a panel.
 
+    Returns:
+        Panels of time per packet in ns over data per packet in bytes.
+
     Raises:
         DataError: The data cannot separate the two costs, for example because there is only one
             size, or because there are too few runs.

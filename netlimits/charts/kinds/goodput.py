@@ -28,6 +28,9 @@ def goodput(curve: pd.DataFrame, title: str | None = None, subtitle: str = "") -
         title: Title of the chart, instead of a standard title.
         subtitle: Text in grey below the title.
 
+    Returns:
+        One panel: the share in percent over the MTU in bytes.
+
     Raises:
         DataError: The frame lacks a column of `analysis.goodput.curve`.
     """

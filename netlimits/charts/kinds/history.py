@@ -42,6 +42,9 @@ def history(
         title: Title of the chart, by default made from the metric.
         pool: Factors that may differ within a panel.
 
+    Returns:
+        A panel for each configuration: the metric in its unit over the campaigns in order of time.
+
     Raises:
         DataError: There is no column `campaign`, no run is ok, or runs of a campaign differ in a
             factor that is not in `series` or `pool`.

@@ -43,6 +43,9 @@ def boxes(
         title: Title of the chart, by default made from the metric.
         pool: Factors that may differ within a box.
 
+    Returns:
+        One panel: a row for each combination, over the metric in its unit.
+
     Raises:
         DataError: A column is missing, a run lacks the metric, or runs of a box differ in a factor
             that is not in `series` or `pool`.
@@ -90,6 +93,9 @@ def bars(
         series: Factors whose combinations are the bars.
         title: Title of the chart, by default made from the metric.
         pool: Factors that may differ within a bar.
+
+    Returns:
+        One panel: a row for each combination, over the metric in its unit.
 
     Raises:
         DataError: `series` is empty, a column is missing, or runs of a bar differ in a factor that

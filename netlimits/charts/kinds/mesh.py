@@ -48,6 +48,9 @@ def mesh_links(
         pool: Factors that may differ within a pair.
         title: Title of the chart, by default made from the metric.
 
+    Returns:
+        One panel and a colour bar in percent. The panel is larger for more hosts.
+
     Raises:
         DataError: The runs are not a mesh's, a value is not above zero, or runs of a pair differ in
             a factor that is not in `pool`.
@@ -98,6 +101,9 @@ def mesh_hosts(
         of: Metric to draw.
         pool: Factors that may differ within a pair.
         title: Title of the chart, by default made from the metric.
+
+    Returns:
+        One panel: a row for each host, over its effects in percent.
 
     Raises:
         DataError: The runs are not a mesh's, a value is not above zero, or runs of a pair differ in

@@ -53,6 +53,10 @@ def pacing(
         title: Title of the chart, instead of a standard title.
         pool: Factors that may differ within a size.
 
+    Returns:
+        Two panels side by side over the send size in bytes: deviation in percent, and service
+        demand in µs/KiB.
+
     Raises:
         DataError: A column is missing, or no run has a service demand. No run has the requested
             rate, or no rate was requested and the runs have several rates. Or runs of a size differ

@@ -62,6 +62,10 @@ def packet_rate(
         title: Title of the chart, instead of a standard title.
         pool: Factors that may differ within a point.
 
+    Returns:
+        Three panels over the send size in bytes: packets/s in thousands or millions, throughput in
+        Mbit/s, and time per packet in µs.
+
     Raises:
         DataError: A column is missing or not above zero, or there is only one size. Or runs of a
             size differ in a factor that is not in `pool`.

@@ -35,6 +35,9 @@ def percentiles(
         title: Title of the chart, by default made from the metric.
         pool: Factors that may differ within a curve.
 
+    Returns:
+        One panel: the metric in its unit over percentiles from 0 to 100.
+
     Raises:
         DataError: A column is missing, a run lacks the metric, or runs of a curve differ in a
             factor that is not in `series` or `pool`.

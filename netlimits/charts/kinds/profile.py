@@ -67,6 +67,9 @@ def profile(
         title: Title of the chart, instead of a standard title.
         pool: Factors that may differ within a bar.
 
+    Returns:
+        A panel for each end: CPU time in µs per KiB or transaction, or shares in percent.
+
     Raises:
         DataError: No profiled run is ok, or no other run is ok.
     """

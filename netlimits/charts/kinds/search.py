@@ -26,6 +26,9 @@ def search(frame: pd.DataFrame, title: str | None = None) -> Chart:
         frame: Frame with a row for each trial (`campaign.frame()`).
         title: Title of the chart, instead of a standard title.
 
+    Returns:
+        A panel for each configuration: the load over the number of the trial.
+
     Raises:
         DataError: No run is a trial of a search.
     """

@@ -31,6 +31,9 @@ def sensitivities(frame: pd.DataFrame, title: str | None = None) -> Chart:
         frame: The runs of a diagnosis, or the frame that `nl.sensitivities` returned.
         title: Title of the chart, instead of a standard title.
 
+    Returns:
+        A panel for each workload: a row for each resource, over Δ ln throughput / Δ ln resource.
+
     Raises:
         DataError: No resource was changed.
     """

@@ -53,6 +53,9 @@ def spread(
         title: Title of the chart, by default made from the metrics.
         pool: Factors that may differ within a point.
 
+    Returns:
+        A panel for each metric, in the metric's unit over `by`.
+
     Raises:
         DataError: A column is missing, or a value of `by` is not a number above zero. Or runs of a
             point differ in a factor that is not in `pool`.

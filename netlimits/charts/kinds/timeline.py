@@ -66,6 +66,10 @@ def timeline(
         run: Run to draw, if the frame contains several.
         title: Title of the chart, instead of a standard title.
 
+    Returns:
+        The panels over seconds since the first data, above a strip of the limits. A stacked panel
+        has one copy for each end.
+
     Raises:
         DataError: A panel does not exist or has no data, no panel has data, or the run does not
             exist.

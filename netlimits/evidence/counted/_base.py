@@ -19,10 +19,13 @@ class Evidence(Protocol):
     name: str
 
     def read(self, interface: str) -> Command:
-        """Return the command that reads the counters; it changes nothing and ends at once.
+        """Return the command that reads the counters.
 
         Args:
             interface: The host's data interface.
+
+        Returns:
+            A command that changes nothing and ends at once.
         """
 
     def figures(self, before: Completed, after: Completed) -> Mapping[str, Scalar]:
@@ -43,9 +46,19 @@ class Evidence(Protocol):
 
 
 def growth(what: str, before: int, after: int, *, bits: int = 64) -> int:
-    """Return how much a counter of `bits` bits grew. Raises ToolFailure if it was reset.
+    """Return how much a counter grew.
 
-    A counter of 32 bits may have wrapped once.
+    Args:
+        what: The name of the counter, for the error.
+        before: The reading before the run.
+        after: The reading after the run.
+        bits: The width of the counter. A counter of 32 bits may have wrapped once.
+
+    Returns:
+        The growth in the counter's unit, 0 or more.
+
+    Raises:
+        ToolFailure: The counter was reset, or wrapped an unknown number of times.
     """
     if after >= before:
         return after - before
