@@ -92,6 +92,8 @@ class RunsCopy:
             )
         try:
             files, path = fsspec.url_to_fs(place)
+        except ImportError as error:
+            raise InputError(f"{name}: {one_line(error)} with pip, or name a folder") from None
         except Exception as error:  # each file system raises its own errors
             raise InputError(
                 f"{name}: {_CREDENTIALS.sub('//', one_line(error))}; name a folder "

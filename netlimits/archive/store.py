@@ -312,6 +312,8 @@ def written(machine: Machine) -> dict[str, Any]:
 
 def _no_campaign(path: Path) -> str:
     """Return what to do about a folder without a campaign."""
+    if (path / "journal.jsonl").exists():
+        return "its campaign.json is missing; restore the file from a copy"
     inside = sorted(file.parent.name for file in path.glob("*/campaign.json"))
     if inside:
         more = ", …" if len(inside) > 3 else ""

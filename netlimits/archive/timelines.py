@@ -13,8 +13,9 @@ from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError
 from netlimits.evidence import drops, facts
 from netlimits.evidence.clocks import Offset
+from netlimits.evidence.sample.snapshots import parse_snapshots as snapshots
 from netlimits.evidence.sample.timeline import Timeline, on_one_clock, throughput_changes
-from netlimits.model import Record
+from netlimits.model import Completed, Record
 
 DRIFT = 1e-4
 """Seconds per second by which two clocks without NTP may diverge: each crystal is within 50 ppm."""
@@ -24,10 +25,12 @@ def frame(campaign: Logbook, record: Record) -> pd.DataFrame:
     """Return an attempt's timeline. Raises ArchiveError if no samples have times."""
     of = _sampled(campaign, record)
     if of is None:
-        raise ArchiveError(
-            f"{campaign.path}: run {record.run.number} has no samples over time; only runs made by "
-            "netlimits on hosts with Perl have a timeline"
-        )
+        why = "only runs made by netlimits on hosts with Perl have a timeline"
+        if any(s.one_stack for _, _, each in _samples(campaign, record) for s in snapshots(each)):
+            why = (
+                "both of its ends are in one network stack (--local), which samples cannot separate"
+            )
+        raise ArchiveError(f"{campaign.path}: run {record.run.number} has no timeline; {why}")
     rows: list[dict[str, Any]] = [
         {"end": host.end, "role": host.role, **row} for host in of.hosts for row in host.rows
     ]
@@ -51,25 +54,30 @@ def frame(campaign: Logbook, record: Record) -> pd.DataFrame:
 
 def _sampled(campaign: Logbook, record: Record) -> Timeline | None:
     """Return an attempt's samples; None if there are none, or if they have no times."""
+    samples = _samples(campaign, record)
+    roles = [role for _, role, _ in samples]
+    one_kernel = len(roles) == 2 and facts.one_kernel(
+        {role: campaign.archive.facts(role) for role in roles}
+    )
+    return on_one_clock(samples, _clocks(campaign, record), one_kernel=one_kernel)
+
+
+def _samples(campaign: Logbook, record: Record) -> list[tuple[str, str, Completed]]:
+    """Return (end, role, output of the sampler) of each host, the client first."""
     if campaign.imported:
-        return None
+        return []
     outputs = {
         entry.host: entry.completed
         for entry in campaign.archive.raw.read(record.run.number, record.attempt, record.raw)
         if entry.step == raw.SAMPLE
     }
     ends = campaign.experiment.ends_of(record.run.values)
-    samples = [
+    return [
         (end, role, outputs[role])
         for end in ("local", "remote")
         for role in ends[end]
         if role in outputs
     ]
-    roles = [role for _, role, _ in samples]
-    one_kernel = len(roles) == 2 and facts.one_kernel(
-        {role: campaign.archive.facts(role) for role in roles}
-    )
-    return on_one_clock(samples, _clocks(campaign, record), one_kernel=one_kernel)
 
 
 def dropped(campaign: Logbook, record: Record) -> pd.DataFrame:

@@ -74,7 +74,7 @@ def here(folder: Path, runs: int) -> Finding:
             "",
             "results",
             "warning",
-            f"{free >> 20} MiB are free in {place}, and {runs} runs may take {needed >> 20} MiB",
+            f"{free >> 10:,} KiB are free in {place}; {runs} runs may take {needed >> 10:,} KiB",
             "make room, or name a folder elsewhere with `run --out`",
         )
     return Finding("", "results", "note", f"{free >> 20} MiB are free in {place}")

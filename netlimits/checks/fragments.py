@@ -86,11 +86,13 @@ class Fragments(Check):
             uses = [use for use in requirement.settings if use.name == "mtu"]
             if role in ends and more and uses:
                 other = wanted_mtu(site, requirement, more[0])
+                named = {each for use in uses for each in use.roles}
+                other_role = role if role not in named else more[0]
                 problem = f"{role} has an MTU of {mine} where {more[0]} has {other}"
                 yield self.warning(
                     role,
                     _at(site, problem, "settings", uses[-1].entry, "mtu"),
-                    f"name {role} among the `roles` of `mtu` too",
+                    f"name {other_role} among the `roles` of `mtu` too",
                 )
                 return
 

@@ -137,6 +137,9 @@ def compare(
       netlimits compare results/duet --report duet.html
       netlimits compare before.csv after.csv --metric 'Mbit/s down=throughput' --factor size
     """
+    for option, given in (("--history", history), ("--together", together)):
+        if given and not after:
+            raise InputError(f"{option} needs another campaign: compare {before} AFTER {option} …")
     for path in after:
         if path.resolve() == before.resolve():
             echo(f"warning: {path} is compared with itself", err=True)

@@ -11,6 +11,7 @@ import click
 from netlimits.archive import logbook
 from netlimits.cli import quoted
 from netlimits.cli.shared.continuation import continuation_options, go_on
+from netlimits.cli.shared.lines import counted
 from netlimits.cli.shared.options import RESULTS
 from netlimits.errors import ArchiveError
 from netlimits.experiment.plan import SEED_BITS
@@ -49,8 +50,8 @@ def extend(results: Path, replicates: int, seed: int | None, **options: Any) -> 
         raise ArchiveError(f"{results}: was imported from files, so there are no hosts to run on")
     if left := campaign.state()["left"]:
         raise ArchiveError(
-            f"{results}: {left} runs are pending; finish it first with: netlimits resume "
-            f"{quoted(results)}"
+            f"{results}: {counted(left, 'run')} pending; finish the campaign first: netlimits "
+            f"resume {quoted(results)}"
         )
     added = replicates, secrets.randbits(SEED_BITS) if seed is None else seed
     campaign.plan.extended(*added)  # raises errors before any host is contacted

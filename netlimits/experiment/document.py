@@ -172,6 +172,8 @@ class _Builder:
             ) from None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
+            if _is_quote(error):
+                mark = error.context_mark
             raise self.error(_syntax(error), mark.line + 1 if mark else 1) from None
         except (ValueError, OverflowError):  # chr() rejects an escape past the last code point
             raise self.error("not YAML: an escape such as \\U… names no character", 1) from None
@@ -291,9 +293,16 @@ def _tag(tag: str) -> str:
     return f"the tag {short} is not allowed; write plain values"
 
 
+def _is_quote(error: yaml.MarkedYAMLError) -> bool:
+    """Return True for a quote that nothing closes."""
+    return "quoted scalar" in (error.context or "") and "end of stream" in (error.problem or "")
+
+
 def _syntax(error: yaml.MarkedYAMLError) -> str:
     """Return PyYAML's error message on one line, reworded where it is hard to understand."""
     problem = error.problem or error.context or "cannot be read"
+    if _is_quote(error):
+        return "not YAML: this line opens a quote that nothing closes"
     if "'\\t'" in problem:
         return "not YAML: there is a tab; use spaces"
     if problem.startswith("expected <block end>"):

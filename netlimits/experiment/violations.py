@@ -147,8 +147,8 @@ def _problem(error: Any) -> str:
             hint = ""
             if kinds == ["string"] and isinstance(value, int | float):
                 hint = f'; quote it: "{templates.written(value)}"'
-            if isinstance(value, dict) and (examples := error.schema.get("examples")):
-                hint = f"; write one expression, such as {examples[0]}"
+            if examples := error.schema.get("examples"):
+                hint = f"; for example {examples[0]}"
             if "integer" in kinds and isinstance(value, float) and value.is_integer():
                 hint = f"; write {int(value)}, or divide with //"
             return f"must be {what}, not {_shown(value)}{hint}"

@@ -21,7 +21,7 @@ from netlimits import __version__, importers
 from netlimits.archive import reader, store
 from netlimits.archive.formats import ImportedFile, ImportedFiles
 from netlimits.archive.logbook import Logbook
-from netlimits.errors import ArchiveError, ArchiveUnwritable, DataError, one_line
+from netlimits.errors import ArchiveError, ArchiveUnwritable, DataError, InputError, one_line
 from netlimits.experiment.configurations import identity
 from netlimits.importers import names
 from netlimits.importers.base import FACTORS, FILE_LIMIT, Given, ImportedRun, clean, too_large
@@ -109,6 +109,8 @@ def _read(path: Path, name: str, given: Given, known: Sequence[ImportedFile]) ->
     digest = hashlib.sha256(data).hexdigest()
     if twin := next((file["file"] for file in known if file["sha256"] == digest), None):
         raise DataError(f"{name}: has the same content as {twin}; its runs would count twice")
+    if re.search(rb"^experiment:", data, re.MULTILINE):
+        raise DataError(f"{name}: is an experiment file; measure with `netlimits run`")
     values: dict[str, Scalar] | None = {}
     if given.name:
         values = names.NamePattern(given.name).values(str(path.absolute()))
@@ -285,6 +287,8 @@ def _files(paths: Sequence[Path]) -> list[Path]:
         if not path.is_dir():
             files.append(path)
             continue
+        if (path / "campaign.json").is_file():
+            raise InputError(f"{path}: is a results folder already; read it with `netlimits table`")
         for folder, below, inside in os.walk(path):
             below[:] = sorted(name for name in below if not name.startswith("."))
             files += (Path(folder, name) for name in sorted(inside) if not name.startswith("."))

@@ -87,10 +87,10 @@ class Traffic:
 def chosen(lab: Lab, host: str) -> str:
     """Return the host whose link is to be shaped: `host`, or by default the first of two hosts.
 
-    Raises LabError if the lab has no link to shape, InputError if `host` is missing or unknown.
+    Raises InputError if the lab has no link to shape, or `host` is missing or unknown.
     """
     if lab.guest is None and lab.count == 2:
-        raise LabError(
+        raise InputError(
             f"lab {lab.name} has two namespaces, joined by a pair of interfaces without a link "
             "between them to shape: build it with --machines, or with --hosts 3"
         )

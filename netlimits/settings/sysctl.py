@@ -177,6 +177,13 @@ class Sysctl(Setting):
             if why := _moves_others(name, interface):
                 raise self.error(why)
         values = {n: v for n, v in _wanted(wanted).items() if not state or state[n] is not None}
+        for name, value in values.items():
+            has, given = (state.get(name) or "").split(), str(value).split()
+            if len(has) > len(given) and all(map(str.isdigit, has)):
+                raise self.error(
+                    f"{name} has {len(has)} values ({' '.join(has)}); write all of them, such as "
+                    f'"{" ".join([*given, *has[len(given) :]])}"'
+                )
         commands = _write({n: v for n, v in values.items() if not _same(state.get(n), v)})
         return tuple(map(_watched, commands))
 

@@ -122,6 +122,10 @@ def test_a_folder_that_is_no_campaign_or_of_another_version_is_refused(archive, 
         Archive.open(tmp_path)
     with pytest.raises(ArchiveError, match=r"holds no campaign .*`netlimits run`"):
         Archive.open(archive.path / "raw")
+    (archive.path / "campaign.json").rename(archive.path / "away.json")
+    with pytest.raises(ArchiveError, match=r"its campaign\.json is missing"):
+        Archive.open(archive.path)
+    (archive.path / "away.json").rename(archive.path / "campaign.json")
     with pytest.raises(ArchiveError, match="not empty"):
         Archive.create(archive.path, META, "", {}, no_plan)
     path = archive.path / "campaign.json"

@@ -201,7 +201,7 @@ def test_all_that_is_wrong_with_a_gate_is_told(compare, tmp_path: Path):
         ("gate: [{off: throughput}]", "gate.yaml:1: gate.0.off"),
         ("gate:\n  - {of: throughput, threshold: much}", "gate.yaml:2: gate.0.threshold"),
         ("{}", "gate.yaml"),
-        ("gate: [{of: throughput, where: {colour: red}}]", "colour is no factor"),
+        ("gate: [{of: throughput, where: {colour: red}}]", "gate.0.where.colour: is no factor"),
         (
             "gate: [{of: throughput, where: {send_size: 77}}]",
             "gate: throughput: no configuration of both sides has send_size 77; there are 1024, "
@@ -404,3 +404,10 @@ def test_junit_without_a_gate_is_refused(compare):
     told = compare(BEFORE, BEFORE, "--format", "junit")
     assert told.exit_code == 2
     assert "add --gate FILE" in told.errors
+
+
+@pytest.mark.parametrize("option", [["--together"], ["--history", BEFORE]])
+def test_options_about_other_campaigns_need_one(compare, option):
+    told = compare(BEFORE, *option)
+    assert told.exit_code == 2
+    assert f"{option[0]} needs another campaign" in told.errors

@@ -31,7 +31,7 @@ RUNG = Help("tcp", "receive-buffer-x2", 1.94, 1.9, 2.0, 6010.0,
 def printed(*rows, **changed) -> str:
     answer = {"path": {"sender": "vm1", "receiver": "vm2", "link": "virtio, MTU 1500"},
               "workloads": rows, "ladder": [], "left_out": [], "restored": True,
-              "results": "results/a b"}  # fmt: skip
+              "results": "results/a b", "pending": 0}  # fmt: skip
     return "\n".join(lines(answer | changed))
 
 
@@ -44,6 +44,12 @@ def test_a_row_has_rate_limit_proof_and_cost():
         assert words in text
     assert "Both hosts are as they were found.   'results/a b'" in text
     assert "extend" not in text
+
+
+def test_pending_runs_come_before_more_blocks():
+    assert "resume" not in printed(OPEN)
+    text = printed(OPEN, pending=3)
+    assert text.index("netlimits resume 'results/a b'") < text.index("netlimits extend")
 
 
 def test_an_open_row_says_what_is_known_and_the_command_that_adds_blocks():

@@ -515,3 +515,15 @@ def test_the_table_that_is_offered_is_of_a_metric_that_no_run_lacks(
     assert "local_send_throughput" in following
     code, _, err = call(capsys, *following)
     assert code == 0, err
+
+
+def test_an_experiment_and_a_results_folder_are_no_output(tmp_path, capsys):
+    experiment = tmp_path / "x.yaml"
+    experiment.write_text("experiment: x\nmeasure:\n  netperf: {seconds: 1}\n")
+    code, _, err = call(capsys, "import", experiment, "--out", tmp_path / "o")
+    assert code == 1
+    assert "x.yaml: is an experiment file; measure with `netlimits run`" in err
+    (tmp_path / "campaign.json").write_text("{}")
+    code, _, err = call(capsys, "import", tmp_path, "--out", tmp_path / "o")
+    assert code == 2
+    assert "is a results folder already" in err

@@ -89,6 +89,7 @@ def test_an_alias_is_the_same_value_again():
         ('a: "\\UFFFFFFFF"', 1, "", "names no character"),
         ("a: 1\nb: \x07", 2, "", "control character (0x07)"),
         ("a: [1, 2", 1, "a", "not YAML"),
+        ('a: 1\nb: "x\nc: 2\n\n', 2, "b", "not YAML: this line opens a quote"),
         ("a:\n  - b\n c: d", 3, "", "does not fit the ones above"),
         ("a: b: c", 1, "", "not YAML"),
         ("%YAML 3.0\n---\na: 1", 1, "", "not YAML"),

@@ -149,7 +149,7 @@ class Kernel:
 
 @given(st.lists(VALUES, min_size=1, max_size=4))
 def test_every_name_of_every_run_is_put_back(wishes):
-    before = {f"net.ipv4.tcp_{n}": f"{i}\t{i}" for i, n in enumerate("abcdef")}
+    before = {f"net.ipv4.tcp_{n}": f"a{i}\t{i}" for i, n in enumerate("abcdef")}
     kernel = Kernel(dict(before))
     host = ScriptedHost(kernel, "sender")
     changes = Changes(lambda _: host, ListLog(lambda _: host))
@@ -210,3 +210,10 @@ def test_one_that_cannot_be_written_stays_where_that_is_accepted():
     assert sysctl.unmet(state, {"net.core.rmem_default": {"want": 2147483647}}) == (
         "net.core.rmem_default is 212992, not 2147483647",
     )
+
+
+def test_a_vector_is_written_whole():
+    found = {"net.ipv4.tcp_rmem": "4096\t131072\t6291456"}
+    with pytest.raises(SettingError, match=r'3 values .*such as "1000 131072 6291456"'):
+        sysctl.change("data0", found, {"net.ipv4.tcp_rmem": 1000})
+    assert sysctl.change("data0", found, {"net.ipv4.tcp_rmem": "1000 131072 6291456"})

@@ -211,6 +211,10 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
         error.exit_status = 1
     done = "" if isinstance(error, RestoreError) else f"; hosts are restored{_but_for(campaign)}"
     advice = f"continue with: netlimits resume {quoted(campaign.path)}"
+    if not campaign.path.exists():
+        advice = "its folder was moved or deleted; continue with: netlimits resume its new place"
+    elif isinstance(error, ArchiveUnwritable):
+        advice = f"make the folder writable again, then {advice}"
     if isinstance(error, RestoreError):
         advice += f"\n{free_command(quoted(campaign.path))}"
     error.args = (f"{error}{done}; {advice}",)

@@ -105,6 +105,8 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
         yield f"A host is not as it was found: netlimits restore {folder}"
     if any(row["state"] == "open" for row in answer["workloads"]):
         yield "To decide what is open, add blocks, then print the answer again:"
+        if answer["pending"]:
+            yield f"  netlimits resume {folder}"
         yield f"  netlimits extend {folder} --replicates 6"
         yield f"  netlimits diagnose --from {folder}"
     yield f"next: netlimits explain {folder}"

@@ -105,6 +105,7 @@ def row(
         ],
         "restored": not state["not_put_back"],
         "results": str(campaign.path),
+        "pending": state["left"],
     }
 
 

@@ -84,7 +84,7 @@ def experiment_of(
         both = duet.duet(before, after, called)
         return both, bind(both.roles) if bind else {}
     if bind is None:
-        raise InputError("--against-hosts is for the second side; use --hosts for both")
+        raise InputError("--against-hosts needs --hosts too, for the hosts of the first side")
     duet.duet(before, after, called)  # raises errors before hosts are looked up
     machines = bind(before.roles)
     roles, others = _other_machines(before, machines, against.hosts, called[1])

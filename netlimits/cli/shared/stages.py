@@ -198,7 +198,7 @@ class Stages:
             self.conduct.work_through(campaign, survey, hosts, self.stop, self._left)
         except Interrupted as error:
             folder = quoted(campaign.path)
-            error.args = (f"{error}\nthen print its answer: netlimits diagnose --from {folder}",)
+            error.args = (f"{error}; then print its answer: netlimits diagnose --from {folder}",)
             raise
         self._a_run = BETWEEN + seconds_of_a_run(campaign.records())
 

@@ -75,6 +75,7 @@ class Qdisc(Setting):
         },
         required=("kind",),
         title="Root qdisc of the data interface",
+        examples=["{kind: fq_codel}"],
         description="Kind and parameters, as in tc(8). `netlimits plan --commands` prints the tc "
         "command.",
     )
