@@ -204,8 +204,7 @@ def test_all_that_is_wrong_with_a_gate_is_told(compare, tmp_path: Path):
         ("gate: [{of: throughput, where: {colour: red}}]", "gate.0.where.colour: is no factor"),
         (
             "gate: [{of: throughput, where: {send_size: 77}}]",
-            "gate: throughput: no configuration of both sides has send_size 77; there are 1024, "
-            "8192\n",
+            "gate.0.where.send_size: no configuration of both sides has 77; there are 1024, 8192\n",
         ),
     ],
 )
