@@ -33,7 +33,7 @@ Attempt = tuple[int, int]
 
 Event = dict[str, Any]
 
-CUT_OFF = "the process ended before the run did"
+CUT_OFF = "its end was not recorded: the process ended, or its disk was full"
 """The reason of an attempt without an `end` event."""
 
 

@@ -101,13 +101,13 @@ def explain(
         return
     of = source.campaign or source.frame
     if run is not None and run not in {*source.frame.get("run", ())}:
-        raise DataError(f"{results}: there is no run {run}, or it is not ok")
+        raise DataError(f"{results}: run {run} has not run, or is not in the plan")
     try:
         verdicts = explained.explain(of) if run is None else explained.runs(of, run)
     except DataError as error:
         raise (error if source.campaign else DataError(f"{results}: {error}")) from None
     if run is not None and verdicts.empty:
-        raise DataError(f"{results}: there is no run {run}, or it is not ok")
+        raise DataError(f"{results}: run {run} is not ok; `netlimits status` names the reason")
     verdicts = _chosen(verdicts, chosen, results)
     if as_json:
         rows = json.loads(verdicts.to_json(orient="records", double_precision=6))

@@ -10,6 +10,7 @@ import click
 
 from netlimits.archive import logbook
 from netlimits.cli import quoted
+from netlimits.cli.shared import logins
 from netlimits.cli.shared.continuation import continuation_options, go_on
 from netlimits.cli.shared.lines import counted
 from netlimits.cli.shared.options import RESULTS
@@ -49,6 +50,8 @@ def extend(results: Path, replicates: int, seed: int | None, **options: Any) -> 
     if campaign.imported:
         raise ArchiveError(f"{results}: was imported from files, so there are no hosts to run on")
     if left := campaign.state()["left"]:
+        with logins.locked(campaign):  # raises an error if another process runs it
+            pass
         raise ArchiveError(
             f"{results}: {counted(left, 'run')} pending; finish the campaign first: netlimits "
             f"resume {quoted(results)}"

@@ -57,7 +57,7 @@ def test_a_campaign_that_runs_is_neither_dead_nor_to_be_restored(tmp_path, capsy
     over = told(capsys, folder)
     assert "running" not in over
     assert "4 runs: 2 ok, 1 failed, 1 left (1 attempt interrupted)" in over
-    assert "1 × the process ended before the run did" in over
+    assert "1 × its end was not recorded" in over
     assert "changed, perhaps not restored: sender: data0: mtu" in over
     assert "netlimits resume" in over
 

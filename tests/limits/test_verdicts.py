@@ -991,7 +991,7 @@ def test_json_has_the_same_and_can_be_narrowed(csv, capsys):
         (("--config", "size"), "write FACTOR=VALUE"),
         (("--config", "sise=1"), "write FACTOR=VALUE with one of size"),
         (("--config", "size=3"), "size is never 3; it is 1, 2"),
-        (("--run", "9"), "there is no run 9"),
+        (("--run", "9"), "run 9 has not run"),
     ],
 )
 def test_a_wrong_choice_is_one_line(csv, capsys, words, why):
