@@ -15,18 +15,20 @@ from typing import Protocol
 from netlimits.limits.figures import RunFigures
 
 PROVEN, REFUTED, OPEN = "proven", "refuted", "open"
-"""Results of an intervention for a class. The interval of the ratio is within the expected range
-(proven), outside it (refuted), or overlaps its edge (open)."""
+"""Results of an intervention for a class, from the ratio of throughput with the change to that
+without it. The ratio's interval is within the expected range (proven), outside it (refuted), or
+across an edge (open). Exception: a lower ratio than expected with more streams may be open too."""
 
 SAME_SUM = (0.85, 1.05)
-"""Expected ratio of throughput with twice the streams if all streams share the limit. In a run
-of a few seconds it may be below 1, because streams begin and end at different times."""
+"""Expected ratio of throughput with twice the streams to that without the change, if all streams
+share the limit. In a short run it may be below 1: streams begin and end at different times."""
 
 BY_HAND = "by hand"
 """Marks a change in `decide` that no setting can make, so `explain --next` does not plan it."""
 
 LEAST_SIGN = 0.5
-"""Minimum strength of a sign for its class to be named as the runner-up."""
+"""Minimum strength of a sign for its class to be a runner-up, or to be tested by an intervention.
+If no class fires, the runner-up is the nearest class, even below this strength."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +85,12 @@ class Sign:
 
     @property
     def weakest(self) -> Premise:
-        """The premise that is furthest from being met."""
+        """The premise with the least strength."""
         return min(self.premises, key=lambda premise: premise.strength)
 
     @property
     def strength(self) -> float:
-        """Strength of the weakest premise: its evidence over its threshold."""
+        """Strength of the weakest premise."""
         return self.weakest.strength
 
     @property
@@ -102,10 +104,11 @@ class Intervention:
     """The change that proves or refutes a class, and its expected effect.
 
     `change` describes it in words. `what` names it in `changes.CHANGES`, or is empty if the change
-    is made by hand. `times` is the factor by which the resource changes. The class is proven if the
-    interval of the ratio (throughput with the change over throughput without it, in the same
-    blocks) is within `least` and `most`. A `specific` change affects hardly any other class, so it
-    proves this one even if counters do not suggest it.
+    is made by hand. `times` is the factor by which the change multiplies a resource, such as the
+    number of streams. The class is proven if the interval of the ratio (throughput with the change
+    over throughput without it, in the same blocks) is within `least` and `most`. A `specific`
+    change affects hardly any other class, so it proves its class even if counters do not suggest
+    the class.
     """
 
     change: str

@@ -17,7 +17,8 @@ INITIAL_WINDOW = 10.0
 LONG = 40.0
 """Number of round trips after which slow start has ended: it would have sent 2⁴⁰ segments."""
 LOST = 0.01
-"""Maximum share of lost datagrams for which the sender's CPU bounds the rate that arrives."""
+"""Maximum share of lost datagrams to compute a bound of the sender's CPU. With more losses, fewer
+datagrams arrive than the CPU sends."""
 MISREAD = 1.5
 """Ratio of throughput to a bound above which the bound must be wrong. Sentences omit such
 bounds."""
@@ -130,8 +131,8 @@ BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
 """Mechanism -> function of its bound, which is None if it does not apply or a figure is missing."""
 
 SHARED = ("link", "PCIe", "the sender's CPU", "the receiver's CPU")
-"""Mechanisms that all connections share. Their bounds cannot be below the throughput of another
-run."""
+"""Mechanisms that all connections share. A bound of theirs is wrong if the same configuration was
+faster with a change, such as more streams."""
 
 OF_CONNECTIONS = ("pace", "receive window", "send buffer", "congestion window", "slow start")
 """Mechanisms of TCP connections, which do not apply to datagrams."""

@@ -19,8 +19,9 @@ NAMED = 2
 class Likelihood:
     """A class that an undetermined verdict names, and how often such a class is the true one.
 
-    `labelled` is the number of labelled runs that named a class with a similar score. In `right` of
-    them the named class was the true one.
+    `score` is the strength of the evidence for the class (`Verdict.scores`). `labelled` is the
+    number of labelled runs that named a class at the same place with a similar score. In `right`
+    of these runs, the named class was the true one.
     """
 
     name: str
@@ -39,9 +40,9 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Labelled runs that named a class at the same place (1: first) with a similar score.
+    """Labelled runs that named a class at the same place (1: likeliest) with a similar score.
 
-    `least` is the lowest score of the bin, and the bins of a place are in descending order.
+    `least` is the lowest score of the bin. The bins of a place are in descending order of `least`.
     """
 
     place: int

@@ -21,7 +21,7 @@ Levels = Mapping[KeyPath, Scalar]
 
 
 def size_of(setup: Setup, option: str) -> int | None:
-    """Return an option's size in bytes, as the tool parses it; None if it is not a single size."""
+    """Return the bytes that an option of the tool sets; None if it is unset or not one size."""
     size = setup.options.get(option)
     if not isinstance(size, int | str) or not size or "," in str(size):
         return None
@@ -242,7 +242,7 @@ def _load(of: Configured, end: str, times: float) -> Levels | str:
     if not isinstance(own, int) or isinstance(own, bool):
         return f"the load of the {of.group(end)} is not given as `workers_per_cpu`"
     entry = use.entry if use else of.group(end)
-    # next to `own` workers the tool gets 1/(1 + own) of a CPU; `times` 1 halves that share
+    # the experiment's `own` workers leave 1/(1 + own) of a CPU to the tool; `times` 1 halves that
     return {("settings", entry, "load", "workers_per_cpu"): 2 * own + round(times)}
 
 

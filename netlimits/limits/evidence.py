@@ -23,8 +23,8 @@ STREAMS = ("streams", "parallel")
 LEAST_RUNS = 3
 """Minimum number of runs of a configuration to compute `RunFigures.slowest`."""
 JUDGED = 240
-"""Maximum number of runs of a configuration to judge. It determines the share of runs that agree
-to within ±6 percentage points."""
+"""Maximum number of runs of a configuration to judge. With so many runs, the share of runs that
+agree is known to within ±6 percentage points."""
 
 
 def evidence_of(
@@ -32,9 +32,9 @@ def evidence_of(
 ) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
     """Return the ok runs to judge, and index -> the figures that classes of limits read.
 
-    If `sampled`, a configuration with more than JUDGED runs is reduced to a sample, which always
-    contains `run`. The frame's `attrs["runs"]` then has the number of its ok runs. Raises DataError
-    if no run is ok.
+    If `sampled`, `sample` reduces configurations with more than JUDGED runs; it keeps the run with
+    number `run`. The frame's `attrs["runs"]` then maps each of these configurations to the number
+    of its ok runs. Raises DataError if no run is ok.
     """
     campaign = None
     if isinstance(results, Campaign):
@@ -50,7 +50,7 @@ def evidence_of(
         evidence[index] = run_figures(figures, links, of_file=campaign is None)
     derived = campaign.experiment.derive if campaign else {}
     factors = [name for name in frames.varied(frame) if name not in derived]
-    if proof.tested(frame):  # these columns do not distinguish configurations
+    if proof.tested(frame):  # columns of changed values do not distinguish configurations
         factors = [name for name in factors if not name.startswith(proof.CHANGED)]
     rates = _rates_by_size(frame, evidence, factors)
     sums = _rates_by_streams(frame, evidence, factors)
@@ -72,7 +72,7 @@ def evidence_of(
 def sample(frame: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
     """Return at most JUDGED runs of each configuration, and also the run with number `run`.
 
-    A campaign with interventions is returned whole.
+    A frame with interventions, or without a column `config`, is returned whole.
     """
     if "config" not in frame.columns or proof.tested(frame):
         return frame

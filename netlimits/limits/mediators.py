@@ -92,7 +92,7 @@ def contrary(change: str, changed: Runs, without: Runs) -> bool:
 
 
 def slack(change: str, without: Runs) -> str:
-    """Return why a load proves nothing, if its end had CPU time left without it; else ""."""
+    """Return why a CPU load proves nothing, if that end had CPU time left before; else ""."""
     end = {"sender_load": "sender", "receiver_load": "receiver"}.get(change)
     if end is None:
         return ""

@@ -62,7 +62,10 @@ def sequel(
 
 
 def _refuse(campaign: Campaign) -> None:
-    """Raise DataError for imported campaigns, duets, meshes and campaigns with interventions."""
+    """Raise DataError for campaigns that are imported, meshes, or have sides or interventions.
+
+    `run --against` gives a campaign two sides.
+    """
     if campaign.imported:
         raise DataError(f"{campaign.path}: was imported, so there is no experiment to extend")
     if campaign.experiment.sides:

@@ -40,7 +40,7 @@ RESOURCES: tuple[Resource, ...] = (
         "sender CPU",
         Intervention("half of the sender's CPUs (a load on each)", "sender_load", 1),
         ("sender-cpu", "small-sends"),
-        0.4,  # throughput ×0.76: the program needs 2/3 of a CPU (premises.cpus.LOADED)
+        0.4,  # throughput ×0.76 with half a CPU: the program needs 2/3 (premises.cpus.LOADED)
         _shared,
     ),
     Resource(
@@ -88,7 +88,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("asked rate", Intervention("twice the rate", "rate", 2), ("application",), 0.37),
     Resource("pace", Intervention("10 % more", "pace", 1.1), ("pacing",), 0.5),
 )  # fmt: skip
-"""If several resources are equally likely to limit, `candidates` tests them in this order."""
+"""All resources. `candidates` tests those that are equally likely to limit in this order."""
 
 NO_SIGN = "nothing points to it"
 """Why a resource gets no dose if no evidence suggests it. This applies to the run's length, the

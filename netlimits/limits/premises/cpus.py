@@ -8,9 +8,9 @@ from netlimits.limits.premises import goal, queues
 
 BUSY_PCT = 95.0
 WANTED_PCT = 90.0
-"""Minimum use of a CPU, in percent, if it is the limit. WANTED_PCT is for the sum of a thread's use
-of a CPU and its waits for one. It is lower than BUSY_PCT, because samples miss uses and waits that
-begin or end between two samples."""
+"""Minimum use of a CPU, in percent, if the CPU is the limit. WANTED_PCT replaces BUSY_PCT for the
+sum of a thread's CPU use and its waits for a CPU. It is lower, because samples miss uses and waits
+that begin or end between two samples."""
 ROOM_PCT = 75.0
 """Maximum use of the busiest CPU or tool thread, in percent, if something else limits a run."""
 
@@ -26,8 +26,8 @@ NEAR = 0.95
 """Maximum ratio of throughput to the link's goodput bound if a CPU is the limit."""
 LOADED = 0.75
 """Maximum ratio of throughput with a load to throughput without it, if a CPU is the limit. The load
-takes half of each CPU. A tool that needs a whole CPU then gets a ratio of 0.5, and one that needs
-two thirds of one a ratio of 0.75. A tool that needs less has another limit."""
+takes half of each CPU. The ratio is then 0.5 for a tool that needs a whole CPU, and 0.75 for a tool
+that needs two thirds of a CPU. A tool that needs less has another limit."""
 HELD_PCT = 50.0
 """Minimum % of the time that a thread waits for a CPU if a quota or a CPU binding holds it back.
 Other CPUs are idle meanwhile."""

@@ -12,13 +12,13 @@ OVER_PCT is the maximum % above it. Tools catch up after delays, and a short run
 first burst.
 """
 BUSY_PCT, SHORT_PCT, USED_PCT = 50.0, 95.0, 50.0
-"""A connection waits for its program if it has data in flight for at most BUSY_PCT of the time. It
-also waits if at least SHORT_PCT of its samples find nothing to send in a send buffer that is at
-most USED_PCT full. If the fill of the buffer is unknown, both BUSY_PCT and SHORT_PCT must hold."""
+"""A connection waits for its program in two cases. Either data is in flight for at most BUSY_PCT
+of the time. Or the send buffer is at most USED_PCT full, and at least SHORT_PCT of the samples
+find nothing to send. If the fill is unknown, both BUSY_PCT and SHORT_PCT must hold."""
 CPU_PCT, ROOM_PCT, WAITED_PCT = 90.0, 75.0, 25.0
-"""The sender's maximum CPU use is CPU_PCT, or ROOM_PCT if data is in flight most of the time.
-WAITED_PCT is the maximum share of the time that the sender waits for a CPU. Above these limits
-the sender may be slow because it lacks CPU."""
+"""Maximum CPU use of the sender in percent; above it, the sender may be slow for lack of CPU.
+ROOM_PCT replaces CPU_PCT if data is in flight most of the time. If both ends share a machine, the
+program may also wait for a CPU at most WAITED_PCT of the time."""
 
 LABELS = tuple(
     Label(

@@ -15,7 +15,7 @@ slept or the path was full, although other programs kept the machine busy."""
 ALIKE, NEARLY = 1 / 3, 0.85
 """ALIKE is the minimum ratio of the two ends' waits for a CPU, shorter wait over longer wait. On a
 full machine both ends wait (a ratio of 0.6 to 0.95). A quota or a CPU binding delays only one end
-(0.2). NEARLY is the lowest strength of this premise."""
+(0.2). With different waits, the premise fails narrowly: its strength is NEARLY or more."""
 
 
 class HostFull:

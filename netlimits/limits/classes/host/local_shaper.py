@@ -6,9 +6,8 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 OF_RATE, UNCOUNTED = 0.9, 0.97
-"""Minimum ratio of the rate of frames to the qdisc's rate. UNCOUNTED applies if the qdisc counted
-no overlimits. It is higher because a qdisc without overlimits delayed nothing, except `fq`, which
-never counts overlimits."""
+"""Minimum ratio of the rate of frames to the qdisc's rate. UNCOUNTED replaces OF_RATE if the qdisc
+counted no overlimits. Such a qdisc delayed nothing, unless it is `fq`, which never counts them."""
 OVERLIMITS_PER_PACKET = 0.5
 """Minimum number of overlimits per packet, from runs on veth and virtio with tbf and htb. A full
 qdisc without a rate counts drops, not overlimits."""

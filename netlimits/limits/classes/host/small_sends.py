@@ -10,8 +10,8 @@ THREAD_PCT = 75.0
 """Minimum % of a CPU that the sending thread uses and waits for. Softirq for its packets uses the
 rest."""
 FRAME = 1460.0
-"""Maximum MSS to compare packets with, if the size of calls is unknown. Over loopback an MSS is up
-to 64 KiB, but netperf's sends of 16 KiB are not small."""
+"""If the size of calls is unknown, segments are compared with the MSS, but at most with this value.
+Otherwise netperf's sends of 16 KiB would count as small over loopback, where an MSS is 64 KiB."""
 OF_SEGMENT = 0.5
 """Maximum share of a segment that a small call carries."""
 
@@ -49,7 +49,7 @@ class SmallSends:
         if busy is None:
             busy = run.sent("cpu_peak_pct")
         elif waited:
-            busy = min(100.0, busy + waited)  # its use of a CPU if it did not share that CPU
+            busy = min(100.0, busy + waited)  # what the thread would use of a CPU of its own
         if size is None or mss is None or busy is None:
             return None
         cpu = cpus.sign(run, "sender", run.sender)

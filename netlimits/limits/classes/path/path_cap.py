@@ -15,8 +15,8 @@ MANY = 100.0
 """Sentences print a ratio of rtt to min_rtt that reaches this value as "over 100". On one machine
 min_rtt is only a few µs, so the ratio can be huge."""
 SHORT_INFLATION = 1.25
-"""Replaces RTT_INFLATION for a queue that drops early. The runs must be steadier than random losses
-allow."""
+"""Replaces RTT_INFLATION for a queue that drops early (CoDel, BBR). Evidence of such a queue is
+losses in runs that are steadier than random losses allow."""
 OF_BOUND = 0.9
 """Maximum ratio of throughput to the link's goodput bound. Above it, the link may be the cap."""
 OF_MOST = 0.8
@@ -29,8 +29,7 @@ OVERLIMITS_PER_PACKET = 0.1
 """Maximum number of overlimits per packet in the sender's own qdisc. Above it, packets may wait in
 this qdisc."""
 LOST = 0.001
-"""Minimum share of segments lost for their place to count. With fewer losses, it is not asked where
-they occurred."""
+"""Minimum share of segments lost to require that most of them were lost on the path."""
 BUNCHED, ALIKE = 2.4, 0.93
 """Signs of a queue on the return path: minimum number of segments per acknowledgement, and maximum
 ratio of the slowest to the fastest run. A full queue on the path to the receiver had 1.9 to 2.0
