@@ -1,9 +1,9 @@
-"""A program that forwards frames between two taps with a rate, a delay and a loss.
+"""A program that forwards frames between two taps, with a rate, delay, loss, MTU and packets/s.
 
 It is run by its path in the namespace of a lab's switch, and imports no module of ours. It enables
 no offloads on its taps, so each frame is delayed, lost and counted individually. Each direction has
-a queue of QUEUE seconds, a transmitter (whose rate counts Ethernet headers, as tc does) and a wire
-(with the delay and the loss).
+a queue of QUEUE seconds or more, a transmitter (with the rate, which counts Ethernet headers as tc
+does, and the packets/s) and a wire (with the delay and the loss). Frames above the MTU are dropped.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def _nic(name: str, tap: str, address: str, guest: Guest | None = None) -> tuple
 
 
 def accelerator(chosen: str, image: Image) -> str:
-    """Return `kvm` or `tcg`; `auto` tries KVM once per boot, since /dev/kvm may not work."""
+    """Return `kvm` or `tcg`; for `auto`, test KVM once after each boot of this machine."""
     if chosen != "auto":
         return chosen
     if not os.access(_KVM, os.R_OK | os.W_OK):

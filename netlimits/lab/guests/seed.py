@@ -1,8 +1,8 @@
 """Initial file systems of machines: cpio archives with each machine's name, addresses and keys.
 
-Documentation/driver-api/early-userspace/buffer-format.rst of the kernel specifies the format. A
-file may contain several archives. So an archive with a machine's own files follows the common
-archive. At every boot, the machine's own files are copied from /host to /etc.
+Documentation/driver-api/early-userspace/buffer-format.rst of the kernel specifies the format. An
+initial file system may consist of several archives. Here the common archive comes first, and an
+archive with the machine's own files follows. At every boot, these are copied from /host to /etc.
 """
 
 from __future__ import annotations
