@@ -52,7 +52,7 @@ def error(host: str, check: str, message: str) -> Finding:
     """Return the finding for an error message.
 
     Args:
-        host: The host's role; "" for all hosts. The message may start with it.
+        host: The host's role; "" for all hosts. If the message starts with the role, it is removed.
         check: The name of the check.
         message: The message, of the form `problem; what to do`.
 

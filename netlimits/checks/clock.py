@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from netlimits.checks._base import Answers, Check, Finding, Site
 
 TOLERABLE = 0.1
-"""Maximum offset in seconds without a warning. An interim result covers about a second."""
+"""Maximum offset in seconds without a warning: a tenth of what an interim result covers."""
 
 
 class Clock(Check):

@@ -1,8 +1,8 @@
 """Congestion controls of the plan: the kernel must have them, and let the login use them.
 
-Only root can make the kernel load a module. Other users may only choose from
-`tcp_allowed_congestion_control`. In every network namespace except the initial one, this also
-applies to root.
+A tool whose login is not root may use only the controls in `tcp_allowed_congestion_control`. In a
+network namespace other than the initial one, a control that the experiment sets by sysctl must be
+in this list too, even for root.
 """
 
 from __future__ import annotations

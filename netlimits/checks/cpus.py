@@ -1,6 +1,7 @@
 """CPU time that other programs use, and CPU frequency scaling.
 
-With a power-saving governor the clock rate depends on the load, and so does the service demand.
+With a governor other than `performance`, the clock rate depends on the load, and so does the
+service demand.
 """
 
 from __future__ import annotations

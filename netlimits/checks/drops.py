@@ -1,4 +1,4 @@
-"""Drop reasons: the way in which a host can count dropped packets by reason, if it has one."""
+"""Drop reasons: how the host can count dropped packets by reason, or what it lacks to do so."""
 
 from __future__ import annotations
 

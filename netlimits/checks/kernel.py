@@ -1,4 +1,4 @@
-"""Hosts that share one kernel (the same boot id): the CPU figures of each include the others."""
+"""Hosts that share one kernel (the same boot id): their CPU figures include each other's use."""
 
 from __future__ import annotations
 

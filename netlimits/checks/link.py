@@ -1,4 +1,7 @@
-"""The data interface: it must be up, have a carrier and its address, and use full duplex."""
+"""The data interface: it must be up, have a carrier and its address, and use full duplex.
+
+If the interface is in a VRF, the login must be in this VRF too.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The route to the other end: it must use the data interface and carry packets of its MTU.
+"""The route to the other end: it must use the data interface and carry packets of its full MTU.
 
 Before this check, the trial of each tool sent full-size packets with Don't Fragment set. If a
 router reports that they are too large, the kernel stores the path's MTU. `ip route get` prints it.
+The path's MTU may stay unknown if no trial runs, because another campaign is measuring.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from netlimits.checks.fragments import wanted_mtu
 from netlimits.model import Command, Completed, decoding
 
 KERNEL_REFUSED = 2
-"""Exit status of `ip` if the kernel has no route. It differs if `ip` lacks the subcommand."""
+"""Exit status of `ip` if the kernel has no route. An `ip` without `route get` returns another."""
 
 
 class PathMtu(Check):

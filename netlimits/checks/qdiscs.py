@@ -1,7 +1,7 @@
 """Qdiscs of the plan: the host's kernel must have them and accept their parameters.
 
-The check adds each qdisc to the loopback interface of a temporary network namespace. A login that
-may not create a namespace (`unshare`) cannot do this.
+The check adds each qdisc to the loopback interface of a temporary network namespace. If the login
+may not create a namespace (`unshare`), the check only warns that it could not test the qdiscs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Qdiscs(Check):
     name = "qdisc"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Return a trial of each qdisc of the plan, and of EXAMPLES if it needs any qdisc."""
+        """Return trials of the plan's qdiscs, and of EXAMPLES if the plan has a qdisc or a pace."""
         wishes = list(wanted(site, role))
         examples = EXAMPLES if wishes or _paced(site, role) else ()
         return tuple(trial(options) for options in [*wishes, *examples])

@@ -1,4 +1,4 @@
-"""Requirements of the sampler on a host: Perl with some modules, and some files of the kernel.
+"""Requirements of the sampler: Perl with three modules, and sock_diag and schedstat in the kernel.
 
 Without Perl or one of the modules, `ss` takes only two samples of a run. CPU time then covers only
 the middle of the transfer, and includes the time that sampling takes. Queues and windows are known

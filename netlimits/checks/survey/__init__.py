@@ -1,6 +1,6 @@
 """Survey the hosts before anything is changed, and find what would make runs fail or mislead.
 
-`look` reads from all hosts at the same time, tries each tool once for a short time, and returns its
+`look` reads from all hosts at the same time, tries each tool for a short time, and returns its
 findings. `survey` raises if a finding is an error. Nothing in this module changes a host.
 """
 
@@ -40,7 +40,7 @@ class Survey:
         skipped: Tool -> the reason why its runs are left out.
         findings: Errors, warnings and notes.
         clocks: Role -> offset of the host's clock from ours.
-        sides: The roles of each side of a duet.
+        sides: The roles of each side of a duet (`run --against`).
         unreached: Role -> why a host of a mesh is missing.
     """
 

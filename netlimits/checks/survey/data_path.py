@@ -62,8 +62,9 @@ def placed(
 ) -> dict[str, Machine]:
     """Return the sender and the receiver with data interface and address.
 
-    An interface or address that a machine already has is kept. Raises HostError if both roles are
-    the same host, or if no route leads from the sender to the receiver.
+    An interface or address that a machine already has is kept. Raises HostError if the sender lacks
+    the interface, if no route leads from the sender to the receiver, or if both roles are the same
+    host (unless the interface is lo).
     """
     (sender, _), (receiver, _) = ends = tuple(machines.items())
     networks = {role: network(hosts[role].run(LOOK)) for role in machines}

@@ -1,4 +1,4 @@
-"""A host on which a batch of commands shares about the deadline of one command.
+"""A host on which a batch of commands has one deadline, little more than that of one command.
 
 If one command hangs (on a driver or a mount), others that need the same resource hang as well. With
 a deadline for each command, the hangs would add up.

@@ -21,7 +21,10 @@ ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload", "paus
 
 
 def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterator[Finding]:
-    """Yield an error for each setting that the host rejects or lacks; add states to `states`."""
+    """Yield an error for each setting that the host rejects or lacks, or else a note.
+
+    The state that is read for each setting is added to `states`.
+    """
     interface, experiment = site.interface(role), site.experiment
     seen: list[str] = []
     refused: set[str] = set()

@@ -127,7 +127,7 @@ def _probe(
 
 
 def refused(site: Site) -> Iterator[Finding]:
-    """Yield an error for each tool option that the tool's build lacks, or the plan rules out."""
+    """Yield an error for each tool option that the tool's build, a host or the plan rules out."""
     client = site.experiment.ends["local"][0]
     problems = {
         str(error): error
@@ -178,7 +178,7 @@ def _nodes(site: Site, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _cpus(site: Site, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (option, why) for each list of CPUs of which a host has not all."""
+    """Yield (option, why) for each list of CPUs that names a CPU which a host lacks."""
     for option, end, listed in _bindings(options):
         for role in site.experiment.ends[end] if listed else ():
             nodes = site.fact(role, "numa") or {}

@@ -74,7 +74,10 @@ class Trial:
 
 
 def trials(site: Site) -> list[Trial]:
-    """Return one trial for each tool, server and kind of transfer, with the largest datagrams."""
+    """Return one trial for each tool, server, protocol, port and version of IP.
+
+    UDP trials send the largest datagram of the plan that fits the MTU.
+    """
     by_key: dict[Any, Trial] = {}
     for requirement in site.requirements:
         for role in site.experiment.ends["remote"]:
