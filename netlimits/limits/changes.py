@@ -204,7 +204,7 @@ def shaper(of: Configured, times: float) -> Levels | str:
 
 
 def rps(of: Configured, times: float) -> Levels | str:
-    """Spread received packets over all CPUs of the receiver, not only those with interrupts."""
+    """Spread received packets over all CPUs of the receiver, or over all queues if `rss` is set."""
     if (use := of.use("rss", of.receiver)) and of.queues.get(of.receiver, 0) > 1:
         if "equal" not in use.options:
             return "the experiment gives the queues weights: make them equal"
@@ -247,7 +247,7 @@ def _load(of: Configured, end: str, times: float) -> Levels | str:
 
 
 def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str:
-    """Enlarge a socket buffer by the tool's own option, else by the host's sysctls."""
+    """Enlarge a socket buffer by the tool's option if it is set, else by the host's sysctls."""
     levels: dict[KeyPath, Scalar] = {}
     for option in (f"{end}_buffer", "window"):
         size = size_of(of.setup, option)

@@ -50,8 +50,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
           `evidence.JUDGED`), and how the other runs ended.
         - `over_time`: when throughput changed during a run, and the verdicts before and after.
         - `known`, `known_figures`: facts that hold whatever the verdict, in words and as figures.
-        - `bounds`, `bounds_mbps`: the upper bounds on throughput by mechanism, in words and in
-          Mbit/s.
+        - `bounds`, `bounds_mbps`: the upper bounds on throughput by mechanism, in words (empty for
+          a proven class) and in Mbit/s.
 
         A configuration whose runs all failed is undetermined with 0 runs, and its evidence says
         how they ended.

@@ -57,7 +57,7 @@ def _moved(figure: Figure, ratio: float, words: str) -> Check:
 
 
 def _own_server(changed: Runs, without: Runs) -> str:
-    """Return why more streams prove nothing, if one slow process reads all streams; else ""."""
+    """Return why more streams prove nothing, if no more processes read them slowly; else ""."""
     unread = median_of(changed, lambda run: run.unread)
     if unread is None or unread < UNREAD:
         return ""

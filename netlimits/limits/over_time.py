@@ -52,7 +52,8 @@ def sentence(
 ) -> str:
     """Return a sentence on when a run's throughput changed, with the verdicts before and after.
 
-    Return "" if throughput changed in a smaller share of the runs than AGREEMENT.
+    Return "" if throughput changed in a smaller share of the runs than AGREEMENT, or if the run has
+    no timeline.
     """
     runs = {at: evidence[at] for at in part.index if at in evidence}
     changed = [at for at, run in runs.items() if run.own("throughput_change_s") is not None]

@@ -44,7 +44,7 @@ NAMES: Mapping[str, str] = {
 
 
 def lost(run: RunFigures) -> float | None:
-    """Return how many segments or datagrams were lost; None if unknown."""
+    """Return how many datagrams were lost, or segments retransmitted; None if unknown."""
     if run.udp:
         sent, share = run.sent("udp_out_datagrams"), run.sent_datagrams_lost
         return None if sent is None or share is None else share * sent

@@ -201,7 +201,7 @@ def proved(
       explain the evidence for the verdict. For example, a packet rate also looks like a cap on the
       path, and a CPU full of softirq also looks like a packet rate.
 
-    The state is `open` if the resulting class has no proof, or the verdict is undetermined.
+    The state is `open` if the resulting class has no proof. `undetermined` never has a proof.
     """
     by_class = _considered(verdict, by_class, applicable)
     own = by_class.get(verdict.limit)

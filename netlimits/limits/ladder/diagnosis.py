@@ -162,7 +162,8 @@ def judged(
     1. A class that `explain` calls proven is `proven`, unless it is in SHARED_SUM and throughput
        follows the CPU of an end.
     2. The class of the resource that throughput follows most is `proven` (see `_named`).
-    3. The class that `explain` suggests is `suggested`, unless a change ruled out its resource.
+    3. The class of the verdict is `suggested`, unless it is refuted or undetermined, or a change
+       ruled out its resource.
     4. The class `left` (see `_left`) is `suggested`.
     5. Otherwise the state is `open`. The limit is the likeliest class, or "" if there is none or a
        change ruled out its resource.

@@ -18,9 +18,9 @@ Runs = Sequence[RunFigures]
 class Resource:
     """A resource that may limit a workload, and the dose that tests it.
 
-    The resource is the limit if its sensitivity is `least` or more. `limits` are the classes of
-    limits that it stands for. `factor` converts `dose.times` to the factor by which the dose
-    changes the resource.
+    The resource is the limit if the whole interval of its sensitivity is `least` or more. `limits`
+    are the classes of limits that the resource stands for. `factor` converts `dose.times` to the
+    factor by which the dose changes the resource.
     """
 
     name: str

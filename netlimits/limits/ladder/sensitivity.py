@@ -49,7 +49,8 @@ def sensitivities(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
         - `resource`, `sensitivity`, `low`, `high`: the resource, and its sensitivity with the 95 %
           interval.
-        - `state`, `why`: `proven` (the resource limits), `ruled out`, or `open` with the reason.
+        - `state`: `proven` (the resource is the limit), `ruled out` or `open`.
+        - `why`: the reason if the change proves nothing, else "".
         - `change`, `factor`: the change, and the factor by which it changed the resource.
         - `ratio`, `ratio_low`, `ratio_high`, `blocks`: the ratio of throughput with its interval,
           and the number of blocks.

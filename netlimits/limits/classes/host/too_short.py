@@ -14,8 +14,9 @@ from netlimits.limits.premises.start import LATE_PCT
 RAMP = 0.3
 """Minimum share of the run that slow start takes."""
 OVERSHOT = 2.0
-"""Maximum number of recoveries that slow start itself causes when it overshoots. A run with more
-recoveries can be too short only if its share of lost segments is at most `loss.RETRANSMITTED`."""
+"""Maximum number of recoveries that slow start itself causes when it overshoots. With more, or an
+unknown number, a run can be too short only if it lost at most `loss.RETRANSMITTED` of its
+segments."""
 WAITED_PCT = 50.0
 """Maximum % of the busy time spent waiting for a receive window or send buffer. During these waits
 TCP does not double its congestion window."""

@@ -10,7 +10,8 @@ SHARE_OF_LOST = 0.8
 LOSS = 0.09
 """Minimum share of datagrams lost. Without losses of this share, a tenth more would arrive."""
 CPU_LEFT_PCT = 95.0
-"""Maximum use of the receiver's busiest CPU, in percent. Above it, that CPU may be too slow."""
+"""Maximum use of the receiver's busiest CPU, in percent. Above it, that CPU may be too slow. If
+both ends share a machine, the CPU use and waits of the receiving program are compared instead."""
 
 LABELS = (
     Label(
