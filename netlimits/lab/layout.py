@@ -126,7 +126,7 @@ class Lab:
         return self.hosts.index(host) + 1
 
     def namespace(self, host: str) -> str:
-        """Return the host's namespace, which is also its hostname and its name in `ssh_config`."""
+        """Return the hostname, which is also the name in `ssh_config` and the namespace if any."""
         return f"nl-{self.name}-{host}"
 
     def login(self, host: str, user: str = "root") -> str:

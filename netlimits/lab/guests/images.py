@@ -1,7 +1,7 @@
 """Create the root file system of machines and the initial file system that mounts it.
 
-The root is a squashfs that all machines share. It is not compressed, since decompression would slow
-down each boot. It is reused until the kernel or a file in it changes.
+The root is a squashfs that all machines with the same kernel share. It is not compressed, since
+decompression would slow down each boot. It is reused until the kernel or a copied file changes.
 """
 
 from __future__ import annotations
