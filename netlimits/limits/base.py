@@ -17,7 +17,7 @@ from netlimits.limits.figures import RunFigures
 PROVEN, REFUTED, OPEN = "proven", "refuted", "open"
 """Results of an intervention for a class, from the ratio of throughput with the change to that
 without it. The ratio's interval is within the expected range (proven), outside it (refuted), or
-across an edge (open). Exception: a lower ratio than expected with more streams may be open too."""
+across an edge (open). Exception: with more streams, an interval below the range and 1 is open."""
 
 SAME_SUM = (0.85, 1.05)
 """Expected ratio of throughput with twice the streams to that without the change, if all streams

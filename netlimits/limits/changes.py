@@ -204,7 +204,10 @@ def shaper(of: Configured, times: float) -> Levels | str:
 
 
 def rps(of: Configured, times: float) -> Levels | str:
-    """Spread received packets over all CPUs of the receiver, or over all queues if `rss` is set."""
+    """Spread received packets over all CPUs of the receiver.
+
+    If the experiment sets `rss` there, spread them over all queues of the NIC instead.
+    """
     if (use := of.use("rss", of.receiver)) and of.queues.get(of.receiver, 0) > 1:
         if "equal" not in use.options:
             return "the experiment gives the queues weights: make them equal"

@@ -54,8 +54,8 @@ class RunFigures:
             configurations that differ from the run's only in sizes.
         rates_by_streams: Number of connections -> median Mbit/s of a configuration, for the
             configurations that differ from the run's only in the number of streams.
-        most_mbps: Highest median `wire_mbps` of the configurations on the run's path; None if it
-            has a single configuration.
+        most_mbps: Highest median `wire_mbps` of the configurations on the run's path; None if there
+            is only one.
         slowest: Throughput of the configuration's slowest run, divided by the throughput of its
             fastest run; None for fewer than three runs.
         shapers: End -> rate that the experiment sets for its qdisc, in Mbit/s including headers.

@@ -57,7 +57,7 @@ def _moved(figure: Figure, ratio: float, words: str) -> Check:
 
 
 def _own_server(changed: Runs, without: Runs) -> str:
-    """Return why more streams prove nothing, if no more processes read them slowly; else ""."""
+    """Return why more streams prove nothing, if they share the same slow reader; else ""."""
     unread = median_of(changed, lambda run: run.unread)
     if unread is None or unread < UNREAD:
         return ""
@@ -92,7 +92,7 @@ def contrary(change: str, changed: Runs, without: Runs) -> bool:
 
 
 def slack(change: str, without: Runs) -> str:
-    """Return why a CPU load proves nothing, if that end had CPU time left before; else ""."""
+    """Return why a load on an end proves nothing, if the end had CPU time left before; else ""."""
     end = {"sender_load": "sender", "receiver_load": "receiver"}.get(change)
     if end is None:
         return ""

@@ -62,9 +62,9 @@ def sequel(
 
 
 def _refuse(campaign: Campaign) -> None:
-    """Raise DataError for campaigns that are imported, meshes, or have sides or interventions.
+    """Raise DataError for imported campaigns, meshes, and campaigns with sides or interventions.
 
-    `run --against` gives a campaign two sides.
+    A campaign of `run --against` has two sides.
     """
     if campaign.imported:
         raise DataError(f"{campaign.path}: was imported, so there is no experiment to extend")

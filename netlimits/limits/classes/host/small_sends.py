@@ -10,8 +10,8 @@ THREAD_PCT = 75.0
 """Minimum % of a CPU that the sending thread uses and waits for. Softirq for its packets uses the
 rest."""
 FRAME = 1460.0
-"""If the size of calls is unknown, segments are compared with the MSS, but at most with this value.
-Otherwise netperf's sends of 16 KiB would count as small over loopback, where an MSS is 64 KiB."""
+"""Maximum bytes of a full segment, if the size of calls is unknown. Over loopback the MSS is up to
+64 KiB, and netperf's sends of 16 KiB would otherwise count as small."""
 OF_SEGMENT = 0.5
 """Maximum share of a segment that a small call carries."""
 
