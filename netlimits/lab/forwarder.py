@@ -1,9 +1,10 @@
 """A program that forwards frames between two taps, with a rate, delay, loss, MTU and packets/s.
 
 It is run by its path in the namespace of a lab's switch, and imports no module of ours. It enables
-no offloads on its taps, so each frame is delayed, lost and counted individually. Each direction has
-a queue of QUEUE seconds or more, a transmitter (with the rate, which counts Ethernet headers as tc
-does, and the packets/s) and a wire (with the delay and the loss). Frames above the MTU are dropped.
+no offloads on its taps, so each frame is delayed, lost and counted individually. In each direction,
+a frame passes a queue of QUEUE seconds or more, a transmitter and a wire. The transmitter limits
+the rate (with Ethernet headers, as tc counts) and the packets/s. The wire adds delay and loss.
+Frames above the MTU are dropped.
 """
 
 from __future__ import annotations

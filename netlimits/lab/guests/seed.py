@@ -2,7 +2,7 @@
 
 Documentation/driver-api/early-userspace/buffer-format.rst of the kernel specifies the format. An
 initial file system may consist of several archives. Here the common archive comes first, and an
-archive with the machine's own files follows. At every boot, these are copied from /host to /etc.
+archive with the machine's own files follows. At every boot, its folder /host is copied to /etc.
 """
 
 from __future__ import annotations
