@@ -13,7 +13,7 @@ from netlimits.model import Command
 from netlimits.model.state_folder import FOLDER
 
 LEAST_KIB = 256
-"""Minimum free KiB on a host; less is an error. A host's note and guard take a few KiB each."""
+"""Minimum free KiB on a host; less is an error. Saved state and a guard take a few KiB each."""
 
 SOME_KIB = 10 * 1024
 """Minimum free KiB on a host without a warning."""
