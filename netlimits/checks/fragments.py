@@ -78,7 +78,7 @@ class Fragments(Check):
             )
 
     def _unlike(self, site: Site, role: str) -> Iterator[Finding]:
-        """Yield a warning if, once the plan sets MTUs, this host's is smaller than another end's."""
+        """Yield a warning if the plan's MTUs make this host's smaller than the other end's."""
         ends = [r for roles in site.experiment.ends.values() for r in roles if r in site.machines]
         for requirement in site.requirements:
             mine = wanted_mtu(site, requirement, role)
