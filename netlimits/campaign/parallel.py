@@ -160,7 +160,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
             combined[name] = _volume(figures, name) / span
     ways = [name for name in RECEIVED if name in combined]
     if "window_s" in combined and rate == RATES[0] and len(ways) == 1:
-        combined[ways[0]] = combined[rate]  # with one direction, this is the only rate
+        combined[ways[0]] = combined[rate]  # one direction: both are the same rate
     if all("loss_pct" in f for f in figures):
         combined["loss_pct"] = 100 * (1 - _volume(figures, rate) / _volume(figures, SENT))
     for names, add in ((COUNTS, sum), (LEAST, min), (MOST, max)):

@@ -125,7 +125,9 @@ class Session:
     def _logged_in(
         self, role: str, waiting: Callable[[], AbstractContextManager[None]]
     ) -> Sequence[int]:
-        """Log in again within the budget, and record it. Return the shells of the old connection.
+        """Log in again and record it. Return the PIDs of the old connection's shells.
+
+        The tries together take at most the seconds in the host's budget.
 
         Raises ConnectionLost if the login fails. After a failure, each call tries only one login,
         and only after the host's patience has passed since the last one. So a restore, which uses

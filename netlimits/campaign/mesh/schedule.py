@@ -47,7 +47,7 @@ class Cut:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Check for an interruption before and after the block, whose commands `_end` kills."""
+        """Raise Interrupted before or after the block; `_end` ends the block's commands early."""
         self.check()
         yield
         self.check()
@@ -173,7 +173,7 @@ class Concurrency:
         Thread(target=work, name=f"run {run.number}", daemon=True).start()
 
     def _hear(self) -> Record | None:
-        """Wait briefly for a run or a reconnection to end; return the record of a run."""
+        """Wait briefly for a run or a reconnection to end; return the record of a run, or None."""
         try:
             with self._stop.interruptible():
                 news = self._news.get(timeout=self._look_every)
@@ -201,7 +201,7 @@ class Concurrency:
         self._attempts.pop(record.run.number)
         del self._begun[record.run.number]
         self._tally.add(record, job.seconds, record.duration_s)
-        self._session.archive.sync()  # the next run may begin much later
+        self._session.archive.sync()  # no later run may sync it soon
         self._session.archive.roll()
         return record
 
@@ -213,7 +213,7 @@ class Concurrency:
             try:
                 self._session.connect_again(role)
                 self._news.put(_Called(role))
-            except BaseException as error:  # passed on, as above
+            except BaseException as error:  # passed to the main loop
                 self._news.put(_Called(role, error))
 
         Thread(target=call, name=f"call {role}", daemon=True).start()
