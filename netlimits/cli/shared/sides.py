@@ -1,4 +1,4 @@
-"""The experiment that `run`, `plan` and `check` are given, with the second side of a duet."""
+"""The experiment that `run`, `plan` and `check` are given, and its second side (`--against`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The stages of `netlimits diagnose`: observation, doses in blocks, rungs; each is a campaign."""
+"""The stages of `netlimits diagnose`; each is a campaign.
+
+The hosts are observed unchanged. Then doses, which are small changes of one resource, run in blocks
+with the baseline. The most helpful change is kept (a rung) while the next limit is sought.
+"""
 
 from __future__ import annotations
 
