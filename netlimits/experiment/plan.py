@@ -37,7 +37,7 @@ TRIALS = 8
 _KEPT = 10_000
 """Up to this many configurations are computed once instead of once for each replicate.
 
-It is also the number of runs from which the time of a mesh is estimated."""
+The time of a mesh is estimated from as many runs."""
 
 
 def seeded(experiment: Experiment) -> Experiment:
@@ -155,7 +155,7 @@ class Plan:
         return sum(1 for run in self.runs() if run.profiled and not self.skip_reason(run.values))
 
     def _block(self, block: int) -> range | array[int]:
-        """Return the configurations of a block. Each is spread evenly over the blocks."""
+        """Return the configurations of a block; the runs of each spread evenly over the blocks."""
         if not self._often:
             return range(len(self.configurations))
         return array(

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: two campaigns or files, or the sides of a `run --against`."""
+"""Both sides of a comparison: two campaigns or files, or those of a duet (`run --against`)."""
 
 from __future__ import annotations
 

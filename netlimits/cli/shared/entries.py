@@ -93,7 +93,7 @@ def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
 
 
 def _without_sides(entry: Mapping[str, Any], frame: pd.DataFrame) -> Entry:
-    """Return the entry without the factor `side` unless the campaign is a duet."""
+    """Return the entry without the factor `side` unless the campaign has two sides."""
     if SIDE in frame.columns:
         return dict(entry)
     without = _without_pooled({**entry, "pool": [*listed(entry.get("pool")), SIDE]})

@@ -110,7 +110,7 @@ def _flames(campaign: Campaign, missing: list[str]) -> Iterator[Exhibit]:
 
 
 def _compared(results: Results, missing: list[str]) -> list[Answer]:
-    """Return how a duet's second side differs from the first; [] for other campaigns."""
+    """Return how the second side of `run --against` differs from the first; [] without one."""
     from netlimits.analysis.comparisons.verdicts import THRESHOLD
     from netlimits.report import compared
 
