@@ -33,8 +33,8 @@ class Session:
 
     A host takes part in one attempt at a time; between attempts only the schedule's thread uses it.
     So only one thread at a time uses the state of a single host: `Recorder`, `Changes`, `Servers`,
-    `Preparation`, and the seconds left to reconnect. Locks protect the state that all hosts share:
-    the journal (`Archive`) and the claims (`Claims`).
+    `Preparation`, and the seconds that it has to reconnect. Locks protect the state that all hosts
+    share: the journal (`Archive`) and the claims (`Claims`).
     """
 
     def __init__(

@@ -39,7 +39,7 @@ PROFILE_MARGIN = 30.0
 """Seconds by which a profile may outlast its run, if it is not ended after the client."""
 
 COUNTED_FROM = 3.0
-"""In shorter runs (seconds) drops are not counted: bpftrace may take a second to start."""
+"""Minimum seconds of a run for drop counts: on slow hosts bpftrace takes a second to start."""
 
 SERVER, SETTINGS = "server", "settings"
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from netlimits.model import Scalar
 
 MINIMUM = 200
-"""Minimum segments from the receiver: of these, the control connection's ten are only 5 %."""
+"""Minimum segments from the receiver. A control connection sends about ten, at most 5 % of them."""
 
 BOTH_SEND = 0.5
 """An end that sends more than this share of the other's bytes sends data, not only ACKs."""

@@ -149,7 +149,7 @@ def has_client(entries: Entries) -> bool:
 
 
 def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrivals | None:
-    """Return the data that arrived while all streams ran, or None if samples are missing."""
+    """Return the data that arrived while all streams ran, or None if samples did not count it."""
     if (end := specification.receiver) is None:
         return None
     transfer = specification.transfer
@@ -278,7 +278,10 @@ def _interfaces(
     streams: Sequence[Measurement],
     counts: Mapping[str, Mapping[str, float]],
 ) -> Iterator[physics.Interface]:
-    """Yield each host's data interface, with the data that the streams report for it."""
+    """Yield each host's data interface, with the data that the streams report for it.
+
+    Leave out loopback, and hosts whose streams report no data.
+    """
     share = specification.around.streams
     for end, role in specification.roles():
         name = specification.machines[role].interface or ""

@@ -40,7 +40,8 @@ def pace_figures(
 ) -> Iterator[tuple[str, Scalar]]:
     """Yield the figures on pacing: `paced_by`, `pace_mbps`, `pace_off_pct`.
 
-    Raises ToolFailure (`invalid`) if the run missed its rate or the sender's qdisc dropped packets.
+    Raises ToolFailure (`invalid`) if the run missed its rate, or the sender's qdisc dropped a share
+    of its packets above `tolerance_pct`.
     """
     sent = _figure(figures, "local_send_throughput_mbps", "throughput_mbps")
     target = pace.rate / 1e6

@@ -65,7 +65,7 @@ def every_pair(
     """Carry out every run of a mesh that has no outcome yet, on the hosts of an open session.
 
     At most `at_once` pairs measure at a time (0: no limit). `pending` yields the runs, by default
-    those of the plan. `look_every` is the longest wait in seconds between checks of waiting hosts.
+    those of the plan. `look_every` is the maximum time in seconds between two checks of idle hosts.
     """
     before = outcomes(session.archive)
     draw = pending or partial(schedule.pending, session.plan)
@@ -173,7 +173,7 @@ class Concurrency:
         Thread(target=work, name=f"run {run.number}", daemon=True).start()
 
     def _hear(self) -> Record | None:
-        """Wait briefly for a run or a reconnection to end; return the record of a run, or None."""
+        """Wait up to `look_every` for a run or a reconnection to end; return a run's record."""
         try:
             with self._stop.interruptible():
                 news = self._news.get(timeout=self._look_every)
