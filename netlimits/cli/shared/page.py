@@ -126,7 +126,10 @@ def _compared(results: Results, missing: list[str]) -> list[Answer]:
 
 
 def _verdicts(campaign: Campaign, missing: list[str]) -> pd.DataFrame | None:
-    """Return each configuration's limit, or None if no run is ok (the page says so elsewhere)."""
+    """Return each configuration's limit, or None if it is unknown.
+
+    Errors are noted as missing, except that no run is ok: the page says so elsewhere.
+    """
     from netlimits.limits import explained
 
     with _noting(missing, "What limited it is unknown"), suppress(DataError):
