@@ -174,7 +174,7 @@ class Plan:
             yield from self._expanded(first)
 
     def _expanded(self, first: int = 1) -> Iterator[Run]:
-        """Yield every run of the plan. For a search, yield runs at the lowest and highest load."""
+        """Yield the runs from number `first`. A search has two: at its lowest and highest load."""
         order = itertools.islice(self._order(), first - 1, None)
         for number, (block, chosen) in enumerate(order, first):
             profiled, place = divmod(chosen, len(self.configurations))
