@@ -50,9 +50,10 @@ class PaceTurn:
 class Context:
     """Everything that an attempt needs; it does not change during the attempt.
 
-    `hosts` and `guards` belong to the attempt's roles. `turns` are the changes to the run's
-    settings. `paces` are ways to pace the traffic, which are tried until one is accepted. `longest`
-    is the longest deadline of the client on any host, plus the time to fold profiles, in seconds.
+    `hosts` and `guards` belong to the attempt's roles. `turns` change the hosts' settings to those
+    of the run. `paces` are ways to pace the traffic, which are tried until one is accepted.
+    `longest` is the longest deadline of the client on any host, plus the time to fold profiles, in
+    seconds.
     If a connection is lost, the run gets another attempt unless this one is the `last`.
     """
 
@@ -233,8 +234,8 @@ def apply_turn(session: Session, stop: Stopping, turn: Turn) -> None:
 def _begin(session: Session, steps: Sequence[SettingStep]) -> Callable[[], object] | None:
     """Begin a machine's step, and return a function that waits for its end.
 
-    Return None if a thread must execute the steps instead: there are several steps, or the setting
-    must be read first.
+    Return None if a thread must execute the steps instead: there are several, or the only one
+    cannot begin at once (a restore, or a setting that must be read first).
     """
     if len(steps) > 1 or steps[0].act != "reach":
         return None

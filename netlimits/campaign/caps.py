@@ -31,8 +31,8 @@ class Cap:
 
     `bps` is the rate of frames in bit/s. The link or qdisc counts `overhead` bytes in addition to
     each IP packet. A burst may exceed the rate by `beyond` bytes. Up to `queue` bytes and `packets`
-    packets may wait in a queue, and arrive after the sender has ended. `once` bytes are added to
-    each packet that the qdisc receives; TCP may put many segments into such a packet, even without
+    packets may wait in a queue, and arrive after the sender has ended. The qdisc adds `once` bytes
+    to each packet that it receives. Such a packet may hold many segments of TCP, even without
     offloads.
     """
 
@@ -45,7 +45,7 @@ class Cap:
     once: int = 0
 
     def each(self, transport: str) -> int:
-        """Return the minimum number of bytes that are counted in addition to an IP packet."""
+        """Return the minimum bytes that the link or qdisc counts in addition to each IP packet."""
         return self.overhead + (min(0, self.once) if transport == "tcp" else self.once)
 
 
@@ -86,7 +86,7 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
             except ValueError:  # the setting itself reports this error
                 continue
             what = f"htb of {wish['ceil'] / 1e6:g} Mbit/s"
-            burst = float(wish["cburst"]) + SEGMENTS  # one token lets a whole packet pass
+            burst = float(wish["cburst"]) + SEGMENTS  # htb sends a whole packet if it has one token
             cap = Cap(what, wish["ceil"], ON_A_QDISC, burst, packets=_waiting(options))
             by_role |= dict.fromkeys(use.roles, cap)
     return by_role

@@ -76,7 +76,7 @@ def changed_hosts(campaign: Logbook, survey: Survey) -> tuple[str, ...]:
 
 
 def _against(experiment: Experiment) -> dict[str, Any]:
-    """Return the entry of campaign.json for a duet's second side; {} for other campaigns."""
+    """Return the entry of campaign.json for the second side of `run --against`; {} without one."""
     if not experiment.sides:
         return {}
     first, second = experiment.sides

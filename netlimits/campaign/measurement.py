@@ -145,7 +145,7 @@ def _begun(
     """Run a program during the `with` block.
 
     The block begins when `begun` returns True for the program's messages. Raises HostError with
-    `problem` if that takes too long.
+    `problem` if the program ends before, or takes too long.
     """
     host = hosts[step.role]
     server = host.serve(step.command)
@@ -153,7 +153,7 @@ def _begun(
     while not begun(server.stderr):
         if not server.alive() or time.monotonic() > deadline:
             printed = server.stop().complaint
-            host.run(Command(("true",)))  # raises ConnectionLost if that is the reason
+            host.run(Command(("true",)))  # raises ConnectionLost if the connection is lost
             raise HostError(f"{problem}: {printed or 'no reason'}", host=host.name)
         time.sleep(0.02)
     try:

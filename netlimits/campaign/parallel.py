@@ -127,7 +127,8 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
     result also has `streams`, `start_skew_s` and `end_skew_s`. Figures that cannot be merged (a
     percentile of latency) are left out. Interim rows get a column `stream`, which counts from 1.
 
-    Raises ToolFailure if a stream has no interim results or the streams share no time.
+    A single measurement is returned unchanged. Raises ToolFailure if one of several streams has no
+    interim results, or the streams share no time.
     """
     if len(measurements) == 1:
         return measurements[0]
@@ -160,7 +161,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
             combined[name] = _volume(figures, name) / span
     ways = [name for name in RECEIVED if name in combined]
     if "window_s" in combined and rate == RATES[0] and len(ways) == 1:
-        combined[ways[0]] = combined[rate]  # with one direction, this is the only rate
+        combined[ways[0]] = combined[rate]  # one direction: both are the same rate
     if all("loss_pct" in f for f in figures):
         combined["loss_pct"] = 100 * (1 - _volume(figures, rate) / _volume(figures, SENT))
     for names, add in ((COUNTS, sum), (LEAST, min), (MOST, max)):
@@ -200,7 +201,10 @@ def summed(works: Sequence[Work | None]) -> Work | None:
 def arrived(
     streams: Sequence[Measurement], figures: Mapping[str, Scalar], seconds: float
 ) -> Iterator[tuple[str, float]]:
-    """Yield each sending end, and the rate at which its data arrived, in Mbit/s."""
+    """Yield each end that sent data, and the rate in Mbit/s at which it arrived at the other end.
+
+    Yield nothing for transactions, or if the data of a stream is unknown.
+    """
     work = summed([stream.work for stream in streams])
     if work is None or work.transactions:
         return

@@ -16,8 +16,8 @@ from netlimits.settings import RECREATES, options_of
 class SettingStep:
     """An action on a setting of one host.
 
-    `look` reads the state of the setting, because another setting is about to change it too.
-    `leave` restores the original state. `reach` sets the setting to `options`.
+    `act` is what to do: `look` reads the setting's state, which another setting is about to change
+    too; `leave` restores the original state; `reach` sets the setting to `options`.
     """
 
     act: Literal["look", "leave", "reach"]

@@ -31,7 +31,7 @@ class Recorder:
         return self._entries is not None
 
     def replace(self, host: Host) -> Sequence[int]:
-        """Switch to a new connection to the same machine. Return the old connection's `shells`."""
+        """Switch to a new connection to the same machine. Return the PIDs of the old shells."""
         shells = self._host.shells()
         self._host.close()
         self._host, self.lost = host, ""
@@ -45,7 +45,7 @@ class Recorder:
         if not self.lost:
             try:
                 self.run(Command(("true",), deadline=10))
-            except HostError as error:  # for example, a login shell that exits at once
+            except HostError as error:  # also without ConnectionLost: the login shell exits at once
                 self.lost = self.lost or str(error)
         return bool(self.lost)
 

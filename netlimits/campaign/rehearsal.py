@@ -32,7 +32,7 @@ def before_first_run(session: Session, stop: Stopping) -> None:
 def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
     """Set every setting of `TRIED` once on the hosts of an open session, and read it back.
 
-    Return a finding for each setting that failed.
+    A mesh tries none. Return a finding for each setting that failed.
     """
     experiment = session.plan.experiment
     seen: set[tuple[str, str, str]] = set()

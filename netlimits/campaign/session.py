@@ -33,8 +33,8 @@ class Session:
 
     A host takes part in one attempt at a time; between attempts only the schedule's thread uses it.
     So only one thread at a time uses the state of a single host: `Recorder`, `Changes`, `Servers`,
-    `Preparation`, and the seconds left to reconnect. Locks protect the state that all hosts share:
-    the journal (`Archive`) and the claims (`Claims`).
+    `Preparation`, and the seconds that it has to reconnect. Locks protect the state that all hosts
+    share: the journal (`Archive`) and the claims (`Claims`).
     """
 
     def __init__(
@@ -125,7 +125,9 @@ class Session:
     def _logged_in(
         self, role: str, waiting: Callable[[], AbstractContextManager[None]]
     ) -> Sequence[int]:
-        """Log in again within the budget, and record it. Return the shells of the old connection.
+        """Log in again and record it. Return the PIDs of the old connection's shells.
+
+        The tries together take at most the seconds in the host's budget.
 
         Raises ConnectionLost if the login fails. After a failure, each call tries only one login,
         and only after the host's patience has passed since the last one. So a restore, which uses

@@ -27,12 +27,11 @@ class Specification:
     """All that a run's commands depend on: its resolved setup, its ends and its data path.
 
     `one_stack` is True if both ends share one network stack (`run --local`), so that its counters
-    count every packet at both ends. `machines` has the machine of each role.
-    `speeds` (bit/s) and `mtus` have those of each role's data link, if known. `caps` are limits
-    on the rate by the run's own settings. `inner` has each role's
-    address in the run's tunnel, and `tunnel` the tunnel's options. A `profiled` run records a
-    profile. `drops` are the roles whose kernels report why they drop packets. `one_kernel` is True
-    if both ends share a kernel.
+    count every packet at both ends. `machines` has the machine of each role. `speeds` (bit/s) and
+    `mtus` have the speed and MTU of each role's data link, if known. `caps` are limits on the rate
+    by the run's own settings. `inner` has each role's address in the run's tunnel, and `tunnel` the
+    tunnel's options. A `profiled` run records a profile. `drops` are the roles whose kernels report
+    why they drop packets. `one_kernel` is True if both ends share a kernel.
     """
 
     setup: Setup

@@ -39,7 +39,7 @@ PROFILE_MARGIN = 30.0
 """Seconds by which a profile may outlast its run, if it is not ended after the client."""
 
 COUNTED_FROM = 3.0
-"""Minimum seconds of a run whose drops are counted: on slow hosts the start takes a second."""
+"""Minimum seconds of a run for drop counts: on slow hosts bpftrace takes a second to start."""
 
 SERVER, SETTINGS = "server", "settings"
 
@@ -214,7 +214,7 @@ def _sampler(specification: Specification, role: str, port: int) -> Command:
         carrying += specification.connections * flows
     measured = float(specification.options.get("seconds", length))
     if here in specification.counting:
-        # the first and last intervals with data are incomplete, so there must be many others
+        # the first and last interval with data are incomplete: short intervals waste less
         often = min(1.0, length / 5, max(measured / 25, specification.connections / 50))
         if bulk := specification.around.bulk:
             often = min(often, bulk.lead / 4)

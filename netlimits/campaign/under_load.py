@@ -52,15 +52,16 @@ class Begin:
     until: float = math.inf
 
     def since(self, earliest: float) -> Begin:
-        """Return the interval without times before `earliest`; an open end becomes the start."""
+        """Return the interval cut to times from `earliest`; an infinite `until` becomes `after`."""
         after = max(self.after, earliest)
         return Begin(after, self.until if math.isfinite(self.until) else after)
 
     def ahead_of(self, other: Begin) -> float:
         """Return the seconds by which this host's clock is ahead of the other's.
 
-        Return 0 if the two intervals allow it, since hosts of one site share a time source.
-        Otherwise return the middle of the allowed range, or its only bound if it is open.
+        The two intervals give a range for it. Return 0 if this range contains 0 or is empty, since
+        hosts of one site share a time source. Otherwise return the middle of the range, or its only
+        bound if the other is infinite.
         """
         least, most = self.after - other.until, self.until - other.after
         if least <= 0 <= most or least > most:
@@ -204,7 +205,7 @@ def first_data(snapshots: Sequence[Snapshot], count: int, *, sent: bool) -> Begi
 
 
 def only_streams(snapshots: Sequence[Snapshot], count: int) -> tuple[list[Snapshot], float]:
-    """Return snapshots of the `count` busiest connections, and the bytes of the last of these."""
+    """Return snapshots of the `count` busiest connections, and the bytes of the least busy one."""
     most = _most(snapshots, sent=False)
     streams = list(most)[:count]
     of_streams = [

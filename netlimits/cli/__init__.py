@@ -116,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
     except NetlimitsError as error:
-        # these errors have a line for each restoring command, each finding or each error
+        # these errors list restoring commands, findings, or a file's errors, one on each line
         several = error.exit_status == 3 or isinstance(error, CheckError | DocumentErrors)
         echo(f"netlimits: {str(error) if several else one_line(str(error))}", err=True)
         sys.exit(error.exit_status)

@@ -117,7 +117,7 @@ def _findings(
 def _tried(
     plan: Plan, survey: Survey, hosts: Mapping[str, Host], findings: list[Finding]
 ) -> list[Finding]:
-    """Write, read back and restore every setting; return all findings.
+    """Write, read back and restore the settings in `TRIED`; return all findings.
 
     The undo log belongs to a temporary campaign without runs.
     """

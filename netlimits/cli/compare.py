@@ -278,7 +278,7 @@ def _campaigns(comparison: BothSides) -> dict[str, Campaign]:
 
 
 def _hosts(comparison: BothSides) -> list[str]:
-    """Return a line for each difference between the hosts of the first and the last campaign."""
+    """Return a line for each difference between the hosts of both campaigns, or of both sides."""
     first, *_, last = [*each_part(comparison.before, comparison.after)] * 2
     if first.campaign is None or last.campaign is None:
         return []

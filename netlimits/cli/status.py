@@ -68,7 +68,7 @@ def status(
         return
     about_campaign = _progress(state, answers) if campaign else ()
     restoring = f"--hosts {quoted(hosts_file or 'FILE')}"
-    if campaign and not hosts_file:  # while settings are not restored, `_left` names the command
+    if campaign and not hosts_file:  # if settings stay changed, `_left` has named the command
         restoring = "" if state["not_put_back"] else quoted(campaign.path)
     for line in [*about_campaign, *_host_lines(answers, restoring)]:
         echo(line)

@@ -99,7 +99,7 @@ def table(
         texts, failed = [], []
         wanted = list(entries.tables(source.report, options, source.frame))
         summaries = [entry for entry in wanted if entry.get("table") not in WORDS] or wanted
-        if form in ("csv", "json") and len(summaries) == 1:  # verdicts are columns here
+        if form in ("csv", "json") and len(summaries) == 1:  # it has a column of verdicts
             wanted = summaries
         for entry in wanted:
             try:

@@ -1,7 +1,8 @@
 """The configurations of an experiment: the combinations of its factors that `exclude` leaves.
 
-A configuration is a number in the product of the axes (a factor, or lists that move together; the
-last axis varies fastest). Values, identity and CSV cells are assembled on request.
+Each factor, and each group of lists that move together (`zip`), is an axis. A configuration is a
+number in the product of all axes, of which the last varies fastest. Values, identity and CSV cells
+are assembled on request.
 """
 
 from __future__ import annotations
@@ -236,7 +237,10 @@ class Configurations:
                 )
 
     def _include(self) -> Iterator[Configuration]:
-        """Yield the included configurations that are not there already. Raises DocumentError."""
+        """Yield the configurations of `include`. Those in the plan already become `errors`.
+
+        Raises DocumentError if a derived value cannot be computed.
+        """
         seen: set[str] = set()
         for number, row in enumerate(self.experiment.include):
             given = identity(row)

@@ -33,7 +33,7 @@ def rows(
         # remaining configuration the same probability. One draw among these is equivalent.
         return ((1, int(draw() * configurations)) for _ in range(flips))
     if repeat.order == "shuffled":
-        # In the file's order before the shuffle, so that only the shuffle decides the order
+        # the runs before the shuffle are in the file's order: the seed alone decides the result
         repeated = itertools.chain.from_iterable(map(blocks, numbers))
         return ((1, number) for number in rounds.shuffle(array("I", repeated), draw))
     return (

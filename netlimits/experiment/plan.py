@@ -37,7 +37,7 @@ TRIALS = 8
 _KEPT = 10_000
 """Up to this many configurations are computed once instead of once for each replicate.
 
-It is also the number of runs from which the time of a mesh is estimated."""
+The time of a mesh is estimated from as many runs."""
 
 
 def seeded(experiment: Experiment) -> Experiment:
@@ -155,7 +155,7 @@ class Plan:
         return sum(1 for run in self.runs() if run.profiled and not self.skip_reason(run.values))
 
     def _block(self, block: int) -> range | array[int]:
-        """Return the configurations of a block. Each is spread evenly over the blocks."""
+        """Return the configurations of a block; the runs of each spread evenly over the blocks."""
         if not self._often:
             return range(len(self.configurations))
         return array(
@@ -174,7 +174,7 @@ class Plan:
             yield from self._expanded(first)
 
     def _expanded(self, first: int = 1) -> Iterator[Run]:
-        """Yield every run of the plan. For a search, yield runs at the lowest and highest load."""
+        """Yield the runs from number `first`. A search has two: at its lowest and highest load."""
         order = itertools.islice(self._order(), first - 1, None)
         for number, (block, chosen) in enumerate(order, first):
             profiled, place = divmod(chosen, len(self.configurations))

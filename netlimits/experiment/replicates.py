@@ -16,7 +16,7 @@ RUN_LIMIT = 1_000_000_000
 def per_configuration(
     experiment: Experiment, configurations: Configurations | Interleaved
 ) -> array[int]:
-    """Return the runs of each configuration, or nothing if all have the same number.
+    """Return the number of runs of each configuration, or an empty array if all have the same.
 
     Raises DocumentError if a number is invalid.
     """

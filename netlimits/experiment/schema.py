@@ -1,7 +1,7 @@
 """The JSON Schema of an experiment file; tools and settings bring their own parts.
 
-`document_schema` is what editors get: there, each scalar
-in a tool's or setting's part may also be a `${name}`.
+`document_schema` is what editors get: there, each scalar in a tool's or setting's part may also be
+a `${name}`.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ def document_schema() -> dict[str, Any]:
     """Return the whole schema, for editors (draft 2020-12)."""
     schema = structure()
     keys = schema["properties"]
-    keys["settings"]["items"]["minProperties"] = 2  # netlimits has a clearer error for this
+    keys["settings"]["items"]["minProperties"] = 2  # for editors: `run` has a clearer error
     entries = [word_entry(), table_entry(), *map(chart_entry, KINDS)]
     keys["report"] = {**_REPORT, "items": {"anyOf": entries}}
     settings = keys["settings"]["items"]["properties"]

@@ -39,8 +39,9 @@ class Setups:
         """Return the errors in options, each for the first configuration that shows it.
 
         `stays` returns True for the number of a configuration that is certain to remain in the
-        plan. With it, an error is returned only if such a
-        configuration has the error, or all configurations have it.
+        plan. With it, an error is returned only if such a configuration has the error, or all
+        configurations have it. Without it, conditions of settings that never hold are errors too,
+        if there are no others.
         """
         faults: dict[str, dict[str, DocumentError]] = {}
         often: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from netlimits.model import Scalar
 
 MINIMUM = 200
-"""Minimum segments from the receiver, so that a control connection's ten are at most 5 %."""
+"""Minimum segments from the receiver. A control connection sends about ten, at most 5 % of them."""
 
 BOTH_SEND = 0.5
 """An end that sends more than this share of the other's bytes sends data, not only ACKs."""
@@ -23,9 +23,9 @@ _COUNTS = ("tx_bytes", "tcp_out_segs", "udp_out_datagrams")
 def figures(both: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """Return `segments_per_ack` from a run's figures (`local_tcp_out_segs` …).
 
-    The sender is the end that sent more bytes. There is no figure if both ends sent data, or if a
-    host lacks one of the counts. There is none either if TCP did not carry the data: more UDP
-    datagrams than segments, or hardly any segments.
+    The sender is the end that sent more bytes. Return {} if both ends sent data, or if a host lacks
+    one of the counts. Also return {} if TCP did not carry the data: the sender sent more UDP
+    datagrams than segments, or the receiver sent hardly any segments.
     """
     ends = [[both.get(f"{end}_{name}") for name in _COUNTS] for end in ("local", "remote")]
     if None in (*ends[0], *ends[1]):

@@ -74,7 +74,7 @@ def _flows(specification: Specification, end: str) -> int:
 
 
 def _work(specification: Specification, run: Mapping[str, Scalar], seconds: float) -> Work | None:
-    """Return the work that the run does in `seconds` at its rate.
+    """Return the transactions or KiB of data that the run transfers in `seconds` at its rate.
 
     Return None if bulk streams share the CPUs with transactions.
     """

@@ -56,7 +56,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     if arrived := _arrived(specification, entries):
         if specification.connections > 1 or measured.interim:
             measured = replace(measured, interim=arrived.rows)
-        # keep the tool's own rate of a single TCP stream if it counts all data until the end
+        # a tool that counts all data until the end knows the rate of one TCP stream: keep it
         udp = specification.transfer.transport == "udp"
         if specification.connections > 1 or udp or not tool(specification.tool).counts_all:
             figures["throughput_mbps"] = arrived.rate_mbps
@@ -149,7 +149,7 @@ def has_client(entries: Entries) -> bool:
 
 
 def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrivals | None:
-    """Return the data that arrived while all streams ran, or None if samples are missing."""
+    """Return the data that arrived while all streams ran, or None if samples did not count it."""
     if (end := specification.receiver) is None:
         return None
     transfer = specification.transfer
@@ -191,7 +191,7 @@ def _added(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def _sampled(
     entries: Entries, end: str, roles: Sequence[str], figures: Mapping[str, Scalar]
 ) -> dict[str, Scalar]:
-    """Return the figures of an end's samples; a tool's own figure of the same name is kept."""
+    """Return the figures of an end's samples, without those that `figures` already has."""
     samples = [e for e in entries if e.step == SAMPLE and e.host in roles]
     values = sample.figures([entry.completed for entry in samples])
     named = {f"{end}_{name}": value for name, value in values.items()}
@@ -211,7 +211,10 @@ def _profiled(specification: Specification, entries: Entries, end: str) -> dict[
 def _dropped(
     specification: Specification, entries: Entries, end: str, roles: Sequence[str]
 ) -> dict[str, Scalar]:
-    """Return the packets that an end's kernels dropped, by reason; {} if one could not count."""
+    """Return the packets that an end's kernels dropped, by reason.
+
+    Return {} if a kernel could not count, or if both ends share a kernel that mixes their drops.
+    """
     counted = [drops.read(e.completed) for e in entries if e.step == DROPS and e.host in roles]
     known = [each for each in counted if each is not None]
     if len(known) < len(roles):
@@ -275,7 +278,10 @@ def _interfaces(
     streams: Sequence[Measurement],
     counts: Mapping[str, Mapping[str, float]],
 ) -> Iterator[physics.Interface]:
-    """Yield each host's data interface, with the data that the streams report for it."""
+    """Yield each host's data interface, with the data that the streams report for it.
+
+    Leave out loopback, and hosts whose streams report no data.
+    """
     share = specification.around.streams
     for end, role in specification.roles():
         name = specification.machines[role].interface or ""
@@ -319,7 +325,10 @@ def _packet(
 
 
 def _caps(specification: Specification, entries: Entries, sender: str) -> Iterator[Cap]:
-    """Yield the caps on an end's rate: its shaper, and the link of each end that is one host."""
+    """Yield the caps on an end's rate: its shaper, and the known links of both ends.
+
+    An end of several hosts has no caps.
+    """
     ends = [roles for roles in specification.ends.values() if len(roles) == 1]
     for (role,) in ends:
         if role in specification.speeds:

@@ -5,11 +5,10 @@ missing. Some drivers read their counters from the hardware only once a second (
 may miss more. The missing share is then reported as disturbance.
 
 *Little other traffic.* A data packet may have HEADERS bytes of headers, and a packet without data
-ACK bytes. Retransmitted data is allowed as far as the kernel counts it. The kernels of the run's
-hosts count the packets that they send. The run cannot have more packets than these, so headers of
-other hosts' packets are not attributed to it. All other bytes are other traffic. If their share
-exceeds DISTURBED of the run's bytes, it is reported as `disturbed_pct`; above SPOILED the run is
-invalid.
+ACK bytes. Retransmitted data is allowed as far as the kernel counts it. An interface may also count
+packets of other hosts. So headers are allowed for at most as many packets as the kernels of the
+run's hosts sent. All other bytes are other traffic. If their share exceeds DISTURBED of the run's
+bytes, it is reported as `disturbed_pct`; above SPOILED the run is invalid.
 
 *No more than the link can carry.* Data can arrive at most at the rate of the link or shaper, less
 the headers of each packet and fragment. VLAN tags are not counted, since the speed of a VLAN's
@@ -61,7 +60,7 @@ WAITING = 128 << 10
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """User data that an interface had to carry in one direction: `arrived` to `sent` bytes.
+    """User data that an interface had to carry one way: at least `arrived`, at most `sent` bytes.
 
     `packets` is the minimum number of packets, or 0 if it does not follow from the data.
     """
@@ -114,7 +113,7 @@ class Framing:
         return datagram + math.ceil(datagram / max(8, (mtu - ip) // 8 * 8)) * (ip + overhead)
 
     def share(self, overhead: int) -> float:
-        """Return the share of user data in the frames, 1 if its size is unknown."""
+        """Return the share of user data in the frames, 1 if the data's size is unknown."""
         frames = self.frames(overhead)
         return (self.data / frames if frames > 0 else math.inf) if self.data else 1.0
 
@@ -154,7 +153,7 @@ def disturbance(
 
 
 def _resent(interfaces: Sequence[Interface], transport: str) -> float:
-    """Return the number of retransmitted segments; infinite if a kernel does not count them."""
+    """Return the number of retransmitted segments; infinite if a kernel does not count TCP's."""
     counts = [interface.counts.get("tcp_retrans_segs") for interface in interfaces]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) or transport == "udp" else math.inf

@@ -16,7 +16,7 @@ OPTION_TOLERANCE = 0.01
 """Share by which a tool may exceed the rate in its own options."""
 
 BUFFERED = 2 << 20
-"""Upper bound of a socket buffer in bytes; a larger excess has another cause."""
+"""If a run sent at most this many bytes too many, they may have waited in the send buffer."""
 
 
 def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
@@ -30,7 +30,7 @@ def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
         raise ToolFailure(f"{role}: its qdisc is {kind}, which paces nothing", status="invalid")
     if kind == "tbf":
         return pacing.TBF
-    words = f" {' '.join(client[0])} " if client else ""  # several clients run in one script
+    words = f" {' '.join(client[0])} " if client else ""  # argv, or the script of several clients
     by_socket = tool(name).socket_pace
     return pacing.own(name) if by_socket and f" {by_socket.flag} " in words else pacing.FQ
 
@@ -40,7 +40,8 @@ def pace_figures(
 ) -> Iterator[tuple[str, Scalar]]:
     """Yield the figures on pacing: `paced_by`, `pace_mbps`, `pace_off_pct`.
 
-    Raises ToolFailure (`invalid`) if the run missed its rate or the sender's qdisc dropped packets.
+    Raises ToolFailure (`invalid`) if the run missed its rate, or the sender's qdisc dropped a share
+    of its packets above `tolerance_pct`.
     """
     sent = _figure(figures, "local_send_throughput_mbps", "throughput_mbps")
     target = pace.rate / 1e6

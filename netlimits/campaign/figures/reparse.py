@@ -21,7 +21,10 @@ from netlimits.model import Record
 
 
 def reparse(campaign: Logbook) -> tuple[int, int]:
-    """Parse every attempt again; return how many were parsed and how many changed."""
+    """Parse every attempt again that measured; return how many were parsed, how many changed.
+
+    Interrupted attempts and those whose client never ran are left out.
+    """
     archive = campaign.archive
     specifications: Specifications | None = None
     read = changed = 0

@@ -32,7 +32,7 @@ def refuse(specification: Specification, entries: Sequence[RawEntry]) -> None:
 def _of_settings(
     specification: Specification, entries: Sequence[RawEntry], watched: Collection[str]
 ) -> Iterator[str]:
-    """Yield a line for each setting that differs from the configuration after the run.
+    """Yield a line for each setting that, after the run, differs from the configuration.
 
     `watched` are the hosts with reported changes; on them only the settings OF_HOSTS are checked.
     """

@@ -61,7 +61,7 @@ def client(address: str, seconds: float = REACHED) -> Client:
         raise InputError(
             "--scheduler needs Dask, which is not installed: pip install 'netlimits[dask]'"
         ) from None
-    for name in logging.root.manager.loggerDict:  # this function reports errors, in one line
+    for name in logging.root.manager.loggerDict:  # this function reports Dask's errors itself
         if name.partition(".")[0] in ("distributed", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
     try:

@@ -47,7 +47,7 @@ class Cut:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Check for an interruption before and after the block, whose commands `_end` kills."""
+        """Raise Interrupted before or after the block; `_end` ends the block's commands early."""
         self.check()
         yield
         self.check()
@@ -65,7 +65,7 @@ def every_pair(
     """Carry out every run of a mesh that has no outcome yet, on the hosts of an open session.
 
     At most `at_once` pairs measure at a time (0: no limit). `pending` yields the runs, by default
-    those of the plan. `look_every` is the longest wait in seconds between checks of waiting hosts.
+    those of the plan. `look_every` is the maximum time in seconds between two checks of idle hosts.
     """
     before = outcomes(session.archive)
     draw = pending or partial(schedule.pending, session.plan)
@@ -173,7 +173,7 @@ class Concurrency:
         Thread(target=work, name=f"run {run.number}", daemon=True).start()
 
     def _hear(self) -> Record | None:
-        """Wait briefly for a run or a reconnection to end; return the record of a run."""
+        """Wait up to `look_every` for a run or a reconnection to end; return a run's record."""
         try:
             with self._stop.interruptible():
                 news = self._news.get(timeout=self._look_every)
@@ -201,7 +201,7 @@ class Concurrency:
         self._attempts.pop(record.run.number)
         del self._begun[record.run.number]
         self._tally.add(record, job.seconds, record.duration_s)
-        self._session.archive.sync()  # the next run may begin much later
+        self._session.archive.sync()  # no later run may sync it soon
         self._session.archive.roll()
         return record
 
@@ -213,7 +213,7 @@ class Concurrency:
             try:
                 self._session.connect_again(role)
                 self._news.put(_Called(role))
-            except BaseException as error:  # passed on, as above
+            except BaseException as error:  # passed to the main loop
                 self._news.put(_Called(role, error))
 
         Thread(target=call, name=f"call {role}", daemon=True).start()

@@ -185,7 +185,8 @@ def _work(
 def _pending(runs: Iterable[Run], attempts: Mapping[int, int], before: Outcomes) -> Iterator[Run]:
     """Yield a shard's runs that have no outcome.
 
-    `attempts` counts attempts that only the campaign's journal has; they are added to `before`.
+    `attempts` has the number of each run's last attempt in the campaign's journal. It replaces the
+    number in `before`, from the shard's journal, if that is lower.
     """
     for run in runs:
         if run.number not in before:

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: two campaigns or files, or the sides of a duet."""
+"""Both sides of a comparison: two campaigns or files, or those of a duet (`run --against`)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class BothSides:
         try:
             tables = [profile.profile(each) for each in campaigns if each]
         except DataError:
-            return  # `explain` reports that no profiled run is ok
+            return  # no profiled run is ok, which `explain` reports
         if not self.after:
             (table,) = tables
             factors = {k: v for k, v in table.attrs["factors"].items() if k != SIDE}
@@ -152,7 +152,10 @@ def _count(row: dict[Hashable, Any], side: str) -> str:
 
 
 def _side(row: dict[Hashable, Any], sides: Sequence[str]) -> str:
-    """Return the ok runs of the side that has fewer, such as ": 0 of 3 runs ok after", or ""."""
+    """Return how many runs are ok on the side with fewer, such as ": 0 of 3 runs ok after".
+
+    Return "" if the verdict is not about the number of ok runs.
+    """
     called = dict(zip(("before", "after"), sides, strict=True))
     about = {"failed": "after", "fewer": "after", "recovered": "before", "more": "before"}
     if (side := about.get(row["verdict"])) is None:

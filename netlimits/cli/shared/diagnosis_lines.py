@@ -63,7 +63,7 @@ def _bits(rate: float) -> str:
 
 
 def commands(machines: Mapping[str, Machine], rung: Help) -> Iterator[str]:
-    """Yield the commands that apply a rung's settings, each after the name of its host."""
+    """Yield the commands that apply a helpful change, each after the name of its host."""
     for role, name, options in rung.settings:
         machine = machines[role]
         where, interface = machine.ssh or role, machine.interface or ""

@@ -89,7 +89,7 @@ def row(
 
     state, rows = campaign.state(), diagnosis.workloads(campaign)
     silent = [name for name in wanted if name not in {each["workload"] for each in rows}]
-    complete = state["ok"] == state["planned"]  # interrupted runs were repeated
+    complete = state["ok"] == state["planned"]  # repeated runs count once
     reasons = [] if complete else list(state["reasons"].items())[:3]
     return {
         "path": diagnosis_lines.path(campaign, rows),

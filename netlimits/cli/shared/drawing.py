@@ -71,7 +71,10 @@ def drawings_of(
     failed: list[DataError],
     say: Callable[[str], None],
 ) -> Iterator[Drawing]:
-    """Yield each figure that an entry asks for; errors go to `failed`, notes on splits to `say`."""
+    """Yield each figure that an entry asks for.
+
+    Errors go to `failed`, and notes on factors that were added to the series go to `say`.
+    """
     name = entry["chart"]
     try:
         if name not in KINDS:
@@ -104,7 +107,7 @@ def drawings_of(
 
 
 def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
-    """Return the runs that have every figure; report through `say` why others are left out."""
+    """Leave out ok runs that lack a figure in `attrs["partial"]`; report the reason to `say`."""
     for column, why in frame.attrs.get("partial", {}).items():
         say(f"{column}: {why}")
         frame = frame[frame[column].notna() | (frame["status"] != "ok")]
@@ -112,7 +115,7 @@ def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
 
 
 def _with_metric(frame: pd.DataFrame, metric: str, say: Callable[[str], None]) -> pd.DataFrame:
-    """Return the runs of those configurations that have the metric in at least one run."""
+    """Leave out configurations whose ok runs all lack the metric, unless all of them lack it."""
     from netlimits.analysis import frames
 
     if "config" not in frame.columns or "status" not in frame.columns:
@@ -132,7 +135,7 @@ def _with_metric(frame: pd.DataFrame, metric: str, say: Callable[[str], None]) -
 def _split(
     results: Results, kind: ChartKind, entry: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Return the options with all other varying factors added to the series or to `apart`."""
+    """Return the entry's options; `series` or `apart` gets each varying factor it does not name."""
     from netlimits.analysis import attempts, pooling
 
     options = {name: value for name, value in entry.items() if name != "chart"}
@@ -184,7 +187,7 @@ def _data(
     if kind.source == "runs":
         separate = options.pop("apart", [])
         if not separate:
-            # raises an error with the reason
+            # raises DataError with the reason if no run is ok
             frames.ok(attempts.last_attempts(frames.labelled(results.frame)))
             yield "", results.frame
             return

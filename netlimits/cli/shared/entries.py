@@ -1,7 +1,8 @@
 """Choose the entries of `report:`: those of the experiment, changed by options, or defaults.
 
-An option replaces its part of the entry, and removes options that contradict it. Every other factor
-with several values becomes a column or series, with a note. So nothing is pooled without `--pool`.
+An option of the command line replaces its part of the entry, and removes parts that contradict it.
+Every factor that has several values and is not named becomes a column or series, with a note. So
+only factors in `pool` are pooled.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
 
 
 def _without_sides(entry: Mapping[str, Any], frame: pd.DataFrame) -> Entry:
-    """Return the entry without the factor `side` unless the campaign is a duet."""
+    """Return the entry without the factor `side` unless the campaign has two sides."""
     if SIDE in frame.columns:
         return dict(entry)
     without = _without_pooled({**entry, "pool": [*listed(entry.get("pool")), SIDE]})
@@ -141,7 +142,7 @@ def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry
 
 
 def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> tuple[Entry, str]:
-    """Return the entry with all other varying factors added to `part`, and a note on these."""
+    """Return the entry, with each varying factor that it does not name in `part`, and a note."""
     from netlimits.analysis import attempts, frames, pooling
 
     runs = attempts.with_outcome(frame)
@@ -231,7 +232,7 @@ def of_highest(of: Sequence[str]) -> bool:
 
 
 LIMITED_BY = "limited_by"
-"""The column of IDENTITY that is not in a campaign's files."""
+"""The column of verdicts. `metrics.IDENTITY` has it, but the files of a campaign do not."""
 
 ALWAYS_READ = (
     *(

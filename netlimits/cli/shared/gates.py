@@ -68,7 +68,7 @@ class Condition:
 
         factors = table.attrs["factors"]
         for name, value in self.where.items():
-            # the comparison renames a factor with the name of a column
+            # a comparison appends `_` to a factor that has the name of another column
             factor = f"{name}_" if name not in factors and f"{name}_" in factors else name
             if factor not in factors:
                 names = ", ".join(factors) or "none"

@@ -56,7 +56,7 @@ def locked(campaign: Logbook) -> Iterator[None]:
     def on_part(checksum: str) -> None:
         nonlocal registration
         if registration and not doubt:
-            with suppress(OSError):  # optional: readers can use the journal instead
+            with suppress(OSError):  # readers then use the journal, not the part
                 registration = registry.with_part(registration, checksum)
 
     archive.compaction.on_part = on_part

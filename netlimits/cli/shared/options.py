@@ -111,7 +111,7 @@ PATIENCE = click.option(
 
 
 def _verbosity(letter: str, word: str, about: str) -> Callable[[Any], Any]:
-    """Return an option that sets `verbosity` to its own name; only one of them may be given."""
+    """Return an option that sets `verbosity` to `word`; two such options are an InputError."""
 
     def only_one(ctx: click.Context, _: click.Parameter, given: bool) -> None:
         if given and ctx.params.get("verbosity"):

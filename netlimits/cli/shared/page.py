@@ -110,7 +110,7 @@ def _flames(campaign: Campaign, missing: list[str]) -> Iterator[Exhibit]:
 
 
 def _compared(results: Results, missing: list[str]) -> list[Answer]:
-    """Return how a duet's second side differs from the first; [] for other campaigns."""
+    """Return how the second side of `run --against` differs from the first; [] without one."""
     from netlimits.analysis.comparisons.verdicts import THRESHOLD
     from netlimits.report import compared
 
@@ -126,7 +126,10 @@ def _compared(results: Results, missing: list[str]) -> list[Answer]:
 
 
 def _verdicts(campaign: Campaign, missing: list[str]) -> pd.DataFrame | None:
-    """Return each configuration's limit, or None if no run is ok (the page says so elsewhere)."""
+    """Return each configuration's limit, or None if it is unknown.
+
+    Errors are noted as missing, except that no run is ok: the page says so elsewhere.
+    """
     from netlimits.limits import explained
 
     with _noting(missing, "What limited it is unknown"), suppress(DataError):

@@ -133,7 +133,7 @@ def print_commands(
 
 
 def _checked(lines: Iterable[_Line]) -> Iterator[_Line]:
-    """Yield the lines to review; of a setting with several lines, omit scripts after the first."""
+    """Yield the lines to review, but of each role's setting no script after its first line."""
     by_script: set[tuple[str, str]] = set()
     for line in lines:
         place = (line.role, line.sets)

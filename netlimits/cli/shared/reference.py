@@ -51,7 +51,7 @@ def described(name: str) -> list[Section]:
     if name in _general():
         return list(_general()[name]())
     every = itertools.chain(_to_write(), _to_read())
-    named = {name, f"local_{name}", f"remote_{name}"}  # verdicts omit the end
+    named = {name, f"local_{name}", f"remote_{name}"}  # verdicts omit `local_` and `remote_`
     sections = [make() for topic, make in every if topic in named]
     if not sections:
         near = nearest(name, topics())

@@ -59,7 +59,10 @@ class Results:
         )
 
     def with_highest_averages(self, window_s: float | None) -> pd.DataFrame:
-        """Return the runs with their highest averages; if impossible, `attrs` has the reason."""
+        """Return the runs with the highest average rate of each over a window of `window_s`.
+
+        If that is impossible, `attrs["lacking"]` has the reason.
+        """
         from netlimits.analysis import aggregate
 
         try:
@@ -172,7 +175,10 @@ def _limits(part: Results) -> Mapping[str, Any]:
 
 
 def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
-    """Return the first campaign's chart entries, with a series and the limits of each campaign."""
+    """Return the first campaign's chart entries, with a series for each campaign.
+
+    If all campaigns state a `link` or `cap` and these differ, each campaign keeps its own.
+    """
     chart_entries = []
     for entry in parts[0][1].report:
         if "chart" not in entry or "series" not in KINDS[entry["chart"]].options:
@@ -185,7 +191,7 @@ def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
 
 
 def _differs(parts: Sequence[tuple[str, Results]], key: str) -> bool:
-    """Return True if all campaigns state this limit, with different values."""
+    """Return True if all campaigns state the limit `key` (a link or cap), and these differ."""
     values = [_limits(part).get(key) for _, part in parts]
     return None not in values and len(set(map(str, values))) > 1
 

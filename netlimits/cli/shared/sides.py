@@ -1,4 +1,4 @@
-"""The experiment that `run`, `plan` and `check` are given, with the second side of a duet."""
+"""The experiment that `run`, `plan` and `check` are given; with `--against` it is a duet."""
 
 from __future__ import annotations
 

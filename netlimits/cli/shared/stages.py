@@ -1,4 +1,8 @@
-"""The stages of `netlimits diagnose`: observation, doses in blocks, rungs; each is a campaign."""
+"""The stages of `netlimits diagnose`; each is a campaign.
+
+The hosts are observed unchanged. Then doses, which are small changes of one resource, run in blocks
+with the baseline. The most helpful change is kept (a rung) while the next limit is sought.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +53,8 @@ STAGE = 6.0
 MOST_DOSES, FEWEST_BLOCKS, ENOUGH_BLOCKS, FIRST_BLOCKS = 6, 2, 4, 6
 """Maximum number of doses of a workload, and three numbers of blocks.
 
-Each dose gets at least FEWEST_BLOCKS. If ENOUGH_BLOCKS do not fit the budget, fewer doses are run.
+Each dose gets at least FEWEST_BLOCKS. If ENOUGH_BLOCKS of the deciding doses do not fit the budget,
+fewer doses are run.
 After FIRST_BLOCKS, only undecided doses get more blocks.
 """
 SAFE = 0.75
@@ -96,7 +101,7 @@ class Stages:
         return self._open(folder)
 
     def dose(self, observed: Campaign, folder: Path) -> Campaign | None:
-        """Run doses of the resources that `observed` leaves open; None if there is no dose."""
+        """Run doses of the resources that `observed` leaves open; None if no dose can be run."""
         refused: set[str] = set()
         while True:
             planned = self._fitting(observed, refused, folder)
@@ -120,7 +125,7 @@ class Stages:
         return self.budget.left > 2 * STAGE + self._a_run * workloads * (2 + 2 * ENOUGH_BLOCKS)
 
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
-        """Return the plan with as many doses as fit the budget; None if no dose fits."""
+        """Return the plan with as many doses as fit the budget; None if no dose can be run."""
         from netlimits.limits import sequel
         from netlimits.limits.ladder import workloads
         from netlimits.limits.proof import INTERVENTION, NONE
@@ -203,7 +208,7 @@ class Stages:
         self._a_run = BETWEEN + seconds_of_a_run(campaign.records())
 
     def _left(self, seconds: float) -> float:
-        """Return the seconds until the answer: at least `seconds`, or the rest of the budget."""
+        """Return the seconds until the answer: the rest of the budget, but at least `seconds`."""
         return max(seconds, self.budget.left + CLOSING)
 
     def _open(self, folder: Path) -> Campaign:

@@ -1,7 +1,7 @@
 """Dispatch: decides which runs of a mesh begin while others run, with no host in two at once.
 
 Runs follow the order of their rounds. A free host waits for the partner of its next run as long as
-`waiting` allows, and then takes another one. Hosts with the most work left come first.
+`waiting` allows, and then begins another run. Hosts with the most work left come first.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ class Dispatch:
         return max(waits)
 
     def _until(self, place: Hashable, now: float) -> float:
-        """Return about how many seconds a place stays busy.
+        """Return about how many seconds a host or group stays busy.
 
         A job that is overdue by t seconds is expected to last t seconds more.
         """

@@ -1,7 +1,8 @@
 """The next load of a search, chosen by FD.io's MLRsearch (draft-ietf-bmwg-mlrsearch).
 
-MLRsearch calls a function that measures. Here it starts from the beginning after each trial, with a
-function that returns the results so far. So a search depends on its trials only, and can resume.
+MLRsearch calls a function that measures. After each trial, `advance` starts MLRsearch from the
+beginning, with a function that returns the results so far. So a search depends on its trials only,
+and can resume.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from netlimits.model import Search
 from netlimits.model.searches import Bounds, SearchTrial, bounds
 
 _PACKETS = 10**9
-"""Number of packets that MLRsearch gets for each trial. Losses are whole packets of this number."""
+"""Packets that MLRsearch is told each trial had. A loss is rounded to a whole number of these."""
 
 PRECEDING = 1
 """Number of coarser searches before the last one. With two, simulations took one more trial."""

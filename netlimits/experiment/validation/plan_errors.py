@@ -65,7 +65,7 @@ class Remains:
         """Return the certain errors in conditions, replicates and options."""
         wrong = [*configurations.errors]
         if self.broken and sum(configurations.removed) == configurations.product:
-            wrong = []  # an unknown condition may have removed them instead
+            wrong = []  # a broken condition may be the one that removes the last configuration
         try:
             replicates.per_configuration(self.experiment, configurations)
         except DocumentError as error:
@@ -144,7 +144,8 @@ def _remains(
     bad = {int(cut[1]) for cut in cuts if cut[0] == "exclude" and cut[1:]}
     bad |= {number for number, text in enumerate(experiment.exclude) if _names(text) - known}
     broken = bad | {_ANY for cut in cuts if cut[0] not in sections or cut == ("exclude",)}
-    if whole and partial and broken and not unsure:  # broken conditions may remove all known values
+    # broken conditions may remove all known values of `partial` names
+    if whole and partial and broken and not unsure:
         return _remains(experiment, cuts, frozenset(partial))
     added = min((int(cut[1]) for cut in cuts if cut[0] == "include" and cut[1:]), default=None)
     count = len(experiment.factors)

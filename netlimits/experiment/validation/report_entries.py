@@ -43,7 +43,7 @@ def entries(
             )
         for place, factor, written in _comparisons(entry):
             if factor not in (*names.known, SIDE):
-                if len(place) > 1:  # otherwise `rows` names it, and has its error already
+                if len(place) > 1:  # else `rows` has this factor, and the error already
                     names.no_factor(factor, names.known, *key, *place)
             elif factor in factors and not (factor in overridden and len(place) > 1):
                 values = [templates.written(value) for value in factors[factor]]
