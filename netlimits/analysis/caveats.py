@@ -94,7 +94,7 @@ def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple
 
 
 def _of_cpu(runs: Runs, columns: Iterable[str]) -> Iterator[str]:
-    """Yield notes on CPU columns: both roles on one kernel, and service demand despite losses."""
+    """Yield notes on CPU columns: roles on one kernel, a receiver's service demand under loss."""
     columns = [*columns]
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
     if of_cpu and "shared_kernel" in runs.columns and _shared(runs):

@@ -5,7 +5,7 @@ Verdicts hold at a false discovery rate of 5 % over the whole table (Benjamini a
     same      the whole interval is within the threshold, whatever its p-value
     better    the ratio is beyond the threshold and significant, in the metric's better direction
     worse     the ratio is beyond the threshold and significant, in the other direction
-    differ    would be better or worse, but each side is one session, and no bound is known for them
+    differ    better or worse, but each side is one session, and `sessions_differ_by` is not given
     unclear   none of these; the column `runs` has the runs of each side that would decide
     fewer     significantly fewer runs ended ok after than before: as bad as worse
     more      significantly more runs ended ok after than before, and the ratio is not worse
@@ -298,7 +298,7 @@ def _contrast(
             value = float(top.mean() / bottom.mean())
         return Contrast(value, *none, len(samples[0]))
     if unit is None:
-        if not _shared(places):  # no block has both sides, which are not independent (Welch's t)
+        if not _shared(places):  # no block has both sides; Welch's t needs independent sides
             return Contrast(float(top.mean() / bottom.mean()), *none, 0)
         return contrasts.ratio(top, bottom, (of_top, of_bottom), confidence=share)
     if unit.several:

@@ -1,8 +1,8 @@
 """Hosts and links of a mesh: how far each is from the others, and which are outliers.
 
 The value of a run is the logarithm of its metric, less the median of its block and configuration.
-Tukey's median polish ("Exploratory Data Analysis", 1977, chapter 11) splits the median of a pair's
-values into effects of sender and receiver, and a residual ("rest" in columns and code).
+Tukey's median polish ("Exploratory Data Analysis", 1977, chapter 11) splits each pair's median. The
+parts are the effects of sender and receiver, and a residual ("rest" in columns and code).
 
 Senders, receivers and residuals are three groups. Two tests judge each member of a group:
 

@@ -106,7 +106,7 @@ def _with_times(table: pd.DataFrame) -> pd.DataFrame:
 
 
 STREAM = "stream"
-"""The column with the number of a parallel stream; missing in interim results of all streams."""
+"""The column with a parallel stream's number; null in rows for all streams together."""
 
 
 def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False) -> pd.DataFrame:

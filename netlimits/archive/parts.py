@@ -7,8 +7,9 @@ a large campaign skip most of the journal:
     parts/000001.parquet          one row per attempt, as in results.csv
     parts/000001-interim.parquet  one row per interim result, if there are any
 
-A part is derived from its lines after every `ATTEMPTS` attempts, and never changed. Its JSON, which
-is written last, has the checksum of its last line, which covers the whole journal up to there.
+A part is written after every `ATTEMPTS` attempts or `SIZE` bytes of lines. It never changes, but is
+written again if it is damaged. Its JSON, which is written last, has the checksum of its last line.
+This checksum covers the whole journal up to there.
 Readers ignore an invalid part, and read the journal instead.
 """
 

@@ -172,7 +172,7 @@ class RawOutput:
             raise ArchiveError(f"{self.folder.path / 'raw'}: {one_line(error)}") from None
 
     def refuse_lost(self, attempts: Iterable[Attempt]) -> None:
-        """Raise ArchiveError unless `attempts`, with raw output but without an event, is empty."""
+        """Raise ArchiveError for `attempts` with raw output whose events are lost, if any."""
         if lost := sorted(attempts):
             run, attempt = lost[0]
             raise ArchiveError(

@@ -2,8 +2,8 @@
 
 "Local" is the client's end in both kinds of documents. CPU figures are those of one process, where
 100 is one core. If a version or system does not print a figure, the figure is missing, and the run
-has not failed. From a server's document only the server's own figures are read: it prints 0 for
-the client's counts, and the CPU figures of an earlier client.
+has not failed. From a server's document only the server's own figures are read. The document has 0
+for the client's counts, and the CPU figures of an earlier client.
 """
 
 from __future__ import annotations

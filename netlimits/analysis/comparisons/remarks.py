@@ -56,8 +56,8 @@ def ended(
 def few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[str]:
     """Yield notes on too few runs or blocks.
 
-    The rates of wrong differences in the notes were simulated: comparisons of 18 ratios whose true
-    value is 1, with a coefficient of variation of 1 to 5 %.
+    The notes have rates of wrong differences. These come from simulated comparisons of 18 ratios
+    whose true value is 1, with a coefficient of variation of 1 to 5 %.
     """
     if unit is None:
         if any(row["blocks"] < intervals.ENOUGH for row in rows):

@@ -87,8 +87,8 @@ def widened(
 ) -> Contrast:
     """Widen two sessions' contrast by `differ_by`, the share by which sessions may differ anyway.
 
-    The null hypothesis is that the ratio is within that bound; its p-value is that of the nearest
-    ratio within the bound.
+    The null hypothesis is any ratio within that bound. The p-value is that of the ratio nearest to
+    the contrast.
     """
     margin = math.log1p(differ_by)
     away = math.log(contrast.value)

@@ -1,9 +1,10 @@
 """Runs that did not end ok, and their effect on a comparison of the ok runs.
 
 Slow runs time out, so the remaining runs are too good. Therefore no ratio is `better` if the sides'
-shares of ok runs differ. If the share is smaller before than after, `after` is `worse` only if it
-stays worse without as large a share of its worst runs as `before` lost (Lee, "Training, Wages, and
-Sample Selection", 2009). Fisher's exact test decides whether the shares differ significantly.
+shares of ok runs differ. If the share is smaller before than after, some of the worst runs of after
+are left out, so that both shares are equal. The verdict is `worse` only if it holds without them
+too (Lee, "Training, Wages, and Sample Selection", 2009). Fisher's exact test decides whether the
+shares differ significantly.
 """
 
 from __future__ import annotations

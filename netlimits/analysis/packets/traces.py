@@ -123,9 +123,9 @@ class _Count:
 
     A capture's numbers are absolute. tcpdump's text has absolute numbers in a connection's first
     packet and in SYNs, and relative numbers elsewhere. With -S all its numbers are absolute. The
-    first number other than `base` decides: it is absolute if it is `base` + 1, or less than NEAR
-    above `base` and not below NEAR itself. A text whose first number is below NEAR and not of a SYN
-    is an excerpt with relative numbers, which stay unchanged.
+    first number other than `base` decides. It is absolute if it is `base` + 1, or if it is less
+    than NEAR above `base` and itself NEAR or more. If a text's first number is below NEAR and not
+    that of a SYN, the text is an excerpt: its numbers stay unchanged.
     """
 
     base: int

@@ -1,9 +1,9 @@
 """Shares of profile samples, and their products with service demand, with intervals.
 
 The interval of a share is Wilson's, with the number of samples divided by the dispersion between
-profiled runs. The interval of a difference or a product combines the distances of both intervals'
-ends from their estimates (Zou and Donner, "Construction of confidence limits about effect
-measures", 2008). For a product these are distances of logarithms.
+profiled runs. The interval of a difference or a product combines two intervals by the distances of
+their ends from their estimates. For a product these are distances of logarithms (Zou and Donner,
+"Construction of confidence limits about effect measures", 2008).
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _runs(source: SourceText) -> Iterator[Iperf2Run]:
                 continue
             if run is not None:
                 yield run
-            # -r: after its test the server connects to the client, and prints a client's banner
+            # -r: after the first test the server connects to the client and prints this banner
             answers = serving and run is not None and run.peer == banner[1]
             run, facts = Iperf2Run(number, answers, protocol, reverse=answers), {}
             run.listens, serving = listens if serving else "", answers
