@@ -249,8 +249,8 @@ def _effects(
         level = np.bincount(block, each * logs) / of_blocks
         effects = unknown @ np.bincount(place, each * (logs - level[block]))
         own = logs - effects[place] - (level - shares @ effects)[block]
-        # a run's leverage is the variance of its fitted value: that of (the effect of its size -
-        # the mean effect in its block), plus that of the level of its block
+        # a run's leverage is the variance of its fitted value: the sum of the variances of
+        # (its size's effect - its block's mean effect) and of its block's level
         cross = unknown @ shares.T
         lever = np.diag(unknown)[place] - 2 * cross[place, block]
         lever += np.einsum("bi,ib->b", shares, cross)[block] + 1 / of_blocks[block]

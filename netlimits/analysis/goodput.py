@@ -272,9 +272,9 @@ class Limit:
 def limit(bound: Bound, egress_cap: str | float) -> Limit:
     """Return the lower of an egress cap and a link's bound.
 
-    Headers do not count against the cap, which is a rate of user data. In the reports, 50 Gbit/s of
-    user data passed a cap of 50 Gbit/s at an MTU of 1500 if the link had room for the headers
-    ("Headers and Data and Bitrates!", "But What About Clouds?").
+    The cap is a rate of user data: headers do not count. The reports measured this: 50 Gbit/s of
+    data passed at an MTU of 1500, where the link had room for the headers. See "Headers and Data
+    and Bitrates!" and "But What About Clouds?".
 
     Args:
         bound: The link's bound.

@@ -7,8 +7,9 @@ A send of s bytes takes t = a + b s ("Sometimes the Limit is Packets Per Second"
 
 (s₂ is Hockney's n½.) The fit is least squares of relative errors over the runs. The interval of a/b
 is the delete-a-block jackknife of its logarithm. Without blocks, the k-th runs of all sizes are
-block k. With fewer than three blocks it is the profile interval: all r at which the sum of squares
-of t = b (r + s), with its best b, is at most 1 + F(1, n − 2) / (n − 2) times the minimum.
+block k. With fewer than three blocks it is the profile interval. For each ratio r, take the sum of
+squares of t = b (r + s) with its best b. The interval has all r at which this sum is at most
+1 + F(1, n − 2) / (n − 2) times the minimum.
 """
 
 from __future__ import annotations
