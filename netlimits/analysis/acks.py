@@ -134,7 +134,10 @@ def points(frame: pd.DataFrame, factors: Sequence[str], options: Mapping[str, An
 
 
 def _was_set(frame: pd.DataFrame, ratio: str) -> bool:
-    """Return True if the ratio is a factor (or the frame has no `config`), False if measured."""
+    """Return True if the ratio was set as a factor, False if it was measured.
+
+    Without a column `config` this cannot be decided, and the ratio counts as set.
+    """
     return CONFIG not in frame.columns or pooling.is_factor(frame, ratio)
 
 

@@ -1,7 +1,7 @@
 """Add up parallel streams' interim results over the time in which all of them run.
 
-A stream's data up to time t is interpolated linearly between its interim results. The sum is exact:
-its rate changes only where an interval of a stream begins or ends.
+A stream's data up to time t is interpolated linearly between its interim results. So the sum's rate
+changes only where an interval of a stream begins or ends, and a row for each such time is exact.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def aggregate(
             rate, and the columns that distinguish streams.
         of: The rate to add up.
         stream: Columns that distinguish the streams. If the frame has no column `stream`, each run
-            is a stream (column `run`). Imported results of netperf programs that ran at the same
-            time are an example.
+            is a stream (column `run`), as in imported results of netperf programs that ran at the
+            same time.
         step: Length of a row in seconds (the last may be shorter). By default a row begins
             wherever the sum changes.
 

@@ -1,4 +1,7 @@
-"""Select the attempt of each run that counts: the last with an outcome and without a profile."""
+"""Select the attempt that counts for each run: the last with an outcome, or else the last.
+
+Runs that recorded a profile do not count, since profiling slows a run.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     if not several.any():
         return frame
     frame = frame.reset_index(drop=True)  # concatenated frames repeat index labels
-    repeated = frame[several]  # usually only a few rows
+    repeated = frame[several]  # usually only a few rows, so the following steps are fast
     if repeated.duplicated([*_run(frame), "attempt"]).any():
         raise DataError(
             "an attempt occurs twice: frames of several campaigns need a column campaign; join "
@@ -62,7 +65,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return `last_attempts(frame)`. It may remove the columns of `frame`, to save memory."""
+    """Return the rows of `last_attempts`; to save memory, `frame` may lose all its columns."""
     frame = without_profiled(frame)
     names = [name for name in ("campaign", "run", "attempt", "status") if name in frame.columns]
     numbered = frame[names].reset_index(drop=True)

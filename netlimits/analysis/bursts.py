@@ -1,7 +1,7 @@
 """Bursts: how many segments, or ACKs, an end sends before a packet of its peer arrives.
 
 *A burst is the longest run of packets of one kind from one end of a connection that no packet of
-the other end interrupts*, in the order of the trace; the sender's pure ACKs and control packets
+the other end interrupts*, in the order of the trace. Packets of other kinds from the same end
 neither count nor interrupt. The sender is the end that sent more bytes of data (the server if
 equal). The requester opened the connection or, if that is not in the trace, sent data first. A
 transaction starts with the requester's first data after data of the other end.
@@ -204,9 +204,9 @@ def _connection_bursts(rows: pd.DataFrame, kind: str, first: int) -> pd.DataFram
 
 
 def _opening(rows: pd.DataFrame, sent: pd.Series[bool]) -> pd.Series[bool]:
-    """Return a mask of the handshake's packets, since their ACKs acknowledge no data.
+    """Return a mask of the packets before the first data, whose ACKs acknowledge no data.
 
-    The mask is empty if the handshake is not in the trace.
+    No packet is masked if the handshake is not in the trace: earlier data may be missing.
     """
     opened = bool(rows["flags"].str.contains("S", regex=False).any())
     return ~sent.cummax() & opened

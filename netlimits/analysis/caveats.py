@@ -24,7 +24,7 @@ SHARED_KERNEL = "CPU figures are those of one machine: both roles ran on one ker
 
 
 WHOLE = 0.99
-"""Share of a run's time from which a window counts as the whole run."""
+"""A window that covers at least this share of a run's time counts as the whole run."""
 
 SENT = frozenset(("local_send_throughput_mbps", "remote_send_throughput_mbps"))
 ARRIVED = frozenset(
@@ -94,7 +94,7 @@ def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple
 
 
 def _of_cpu(runs: Runs, columns: Iterable[str]) -> Iterator[str]:
-    """Yield notes on columns of CPU time: CPUs that both roles share, and losses."""
+    """Yield notes on CPU columns: roles on one kernel, a receiver's service demand under loss."""
     columns = [*columns]
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
     if of_cpu and "shared_kernel" in runs.columns and _shared(runs):

@@ -5,12 +5,14 @@ Verdicts hold at a false discovery rate of 5 % over the whole table (Benjamini a
     same      the whole interval is within the threshold, whatever its p-value
     better    the ratio is beyond the threshold and significant, in the metric's better direction
     worse     the ratio is beyond the threshold and significant, in the other direction
-    differ    the ratio is beyond the threshold and significant, between two sessions
+    differ    better or worse, but each side is one session, and `sessions_differ_by` is not given
     unclear   none of these; the column `runs` has the runs of each side that would decide
     fewer     significantly fewer runs ended ok after than before: as bad as worse
-    more      significantly more runs ended ok after than before
+    more      significantly more runs ended ok after than before, and the ratio is not worse
     failed    runs were ok before, and none after: no ratio, and as bad as worse
     recovered runs were ok after, and none before
+
+If the shares of ok runs differ, `better` is not given, and `worse` may need more (`survivors`).
 """
 
 from __future__ import annotations
@@ -170,7 +172,7 @@ def duet(
     among: Sequence[str] | None = None,
     called: tuple[str, str] = SIDES,
 ) -> pd.DataFrame:
-    """Compare the second side of a duet with the first, within blocks.
+    """Compare the second side of `run --against` with the first, within blocks.
 
     Args:
         frame: The runs of both sides, with the column `side`, or a relation.
@@ -225,8 +227,8 @@ def _row(
 ) -> dict[str, Any]:
     """Return the row of a metric and configuration.
 
-    `unit` is None for a duet. If the share of ok runs is smaller before than after, `trimmed` is a
-    second contrast, with only the best runs of `after`.
+    `unit` is None if both sides share their blocks. If a smaller share of runs was ok before than
+    after, the row has a second contrast, `trimmed`, with only the best runs of `after`.
     """
     known = [~np.isnan(each.values) for each in runs]
     samples = [each.values[here] for each, here in zip(runs, known, strict=True)]
@@ -271,7 +273,7 @@ _OURS = (
     *("n_before", "n_after", "ok_before", "ok_after", "of_before", "of_after"),
     *("blocks", "verdict", "runs", "statistic"),
 )
-"""Columns of a comparison that are not factors, and `statistic`, which marks a summary."""
+"""Names that factors may not have: a comparison's columns, and `statistic`, a summary's column."""
 
 
 def _contrast(
@@ -282,7 +284,10 @@ def _contrast(
     *,
     inverted: bool,
 ) -> Contrast:
-    """Return the ratio of after to before, or of before to after if `inverted`."""
+    """Return the ratio of after to before, or of before to after if `inverted`.
+
+    `share` is the confidence level, and `places` has the block or session of each run.
+    """
     order = (0, 1) if inverted else (1, 0)
     top, bottom = (samples[side] for side in order)
     of_top, of_bottom = (places[side] for side in order)
@@ -293,7 +298,7 @@ def _contrast(
             value = float(top.mean() / bottom.mean())
         return Contrast(value, *none, len(samples[0]))
     if unit is None:
-        if not _shared(places):  # no pairs, and Welch's t is for independent sides only
+        if not _shared(places):  # no block has both sides; Welch's t needs independent sides
             return Contrast(float(top.mean() / bottom.mean()), *none, 0)
         return contrasts.ratio(top, bottom, (of_top, of_bottom), confidence=share)
     if unit.several:

@@ -1,14 +1,16 @@
 """Split service demand into the cost of a packet and the cost of a byte.
 
 The CPU time of a packet of k KiB is t = a + b k = service demand × k ("A Brief Look at Network
-Performance Limiters"). Fit: weighted least squares over the runs, with weights 1 / (mean t of the
-size)². The intervals are a delete-a-block jackknife (Tukey 1958); runs without blocks have robust
-standard errors (HC3, MacKinnon and White 1985). The condition number is computed from the weighted
-design with columns of unit length. Belsley, Kuh and Welsch (1980) call values above 30 harmful.
+Performance Limiters"). The fit is weighted least squares over the runs, with weights 1 / (mean t of
+the size)². Intervals come from a delete-a-block jackknife (Tukey 1958) or, for runs without blocks,
+from robust standard errors (HC3, MacKinnon and White 1985). The condition number is that of the
+weighted design with columns of unit length. Belsley, Kuh and Welsch (1980) call values above 30
+harmful.
 
-If three or more sizes were repeated, a test compares the sizes' mean logarithms, adjusted for block
-effects, with the straight line. Each size has its own variance (Welch 1951, James 1951; critical
-values by Johansen 1980), because otherwise one noisy size would look like a misfit.
+If three or more sizes were repeated, a test shows whether a straight line fits. It compares each
+size's mean logarithm of t, adjusted for block effects, with the line. Each size has its own
+variance (Welch 1951, James 1951; critical values by Johansen 1980), because otherwise one noisy
+size would look like a misfit.
 `benchmarks/coverage.py` prints the rate of false alarms.
 """
 
@@ -39,7 +41,7 @@ FEW_BLOCKS = (
 LEAST = 0.3
 """Minimum of a size's variance, as a share of the median variance of all sizes.
 
-It is also the minimum of a size's degrees of freedom, as a share of its number of runs less one."""
+The same share limits a size's degrees of freedom: at least LEAST × (number of its runs − 1)."""
 
 
 def cost(
@@ -119,7 +121,7 @@ def packet_times(
         packet, and `campaign` and `block` if present.
 
     Raises:
-        DataError: A column is missing, a value is not above zero, or `of` is no such metric.
+        DataError: A column is missing, a value is not above zero, or `of` is another metric.
     """
     frame, (keys, (size,)) = frames.resolve(frame, list(series), size)
     runs = frames.usable(frame)
@@ -229,9 +231,9 @@ def _effects(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return the effects of the sizes, their information matrix, and the degrees of freedom.
 
-    The model is log t ~ size + block, with a variance for each size. Half of that variance is added
-    to the size's mean logarithm, because the logarithm of a mean exceeds the mean of logarithms by
-    about that much. Return None if runs do not differ at all.
+    The model is log t ~ size + block, with a variance for each size. A size's effect is its mean
+    logarithm plus half its variance: about the logarithm of its mean. Return None if the median
+    variance of the sizes is 0.
     """
     sizes, counts = int(place.max()) + 1, np.bincount(place)
     table = np.zeros((int(block.max()) + 1, sizes))
@@ -247,8 +249,8 @@ def _effects(
         level = np.bincount(block, each * logs) / of_blocks
         effects = unknown @ np.bincount(place, each * (logs - level[block]))
         own = logs - effects[place] - (level - shares @ effects)[block]
-        # a run's leverage is the variance of its fitted value: the variance of its size's effect
-        # less the mean effect in its block, plus the variance of the block's level
+        # a run's leverage is the variance of its fitted value: the sum of the variances of
+        # (its size's effect - its block's mean effect) and of its block's level
         cross = unknown @ shares.T
         lever = np.diag(unknown)[place] - 2 * cross[place, block]
         lever += np.einsum("bi,ib->b", shares, cross)[block] + 1 / of_blocks[block]
@@ -342,7 +344,7 @@ def _leave_one_out(design: np.ndarray, shares: np.ndarray, blocks: np.ndarray) -
 
 
 def _notes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the caveats, with another note on losses, since the cost here is per packet."""
+    """Return the caveats; the note on losses refers to the cost per packet, not per KiB."""
     notes = list(caveats.notes(frame, [f"_{name}_" for name in names]))
     if any(name.startswith("remote") for name in names) and (lossy := caveats.losses(frame)):
         notes = [note for note in notes if lossy not in note]

@@ -152,14 +152,14 @@ def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
 
 
 def tools_own_of(columns: Iterable[str], column: str) -> list[str]:
-    """Return the columns with the tools' own figures for a column, such as `iperf3_local_…`.
+    """Return the columns of a process's CPU with a tool's prefix, such as `iperf3_local_…`.
 
     Args:
         columns: The columns of a frame.
         column: The column without a tool's prefix.
 
     Returns:
-        The names with a tool's prefix; none if `column` is not in PROCESS_CPU.
+        The names that are `column` with a tool's prefix; none if it is not in PROCESS_CPU.
     """
     if column not in PROCESS_CPU:
         return []
@@ -309,7 +309,7 @@ def measured(frame: pd.DataFrame) -> list[str]:
 def varied(frame: pd.DataFrame) -> list[str]:
     """Return the columns that are neither metric nor bookkeeping: factors and derived values.
 
-    A campaign's frame lists what it measured (`attrs["columns"]`).
+    Metrics are known by their names and, in a campaign's frame, from `attrs["columns"]`.
 
     Args:
         frame: A row for each run.

@@ -272,9 +272,9 @@ class Limit:
 def limit(bound: Bound, egress_cap: str | float) -> Limit:
     """Return the lower of an egress cap and a link's bound.
 
-    The cap is a rate of user data. The reports found this: at an MTU of 1500, 50 Gbit/s of data
-    passed where the link had room for the headers ("Headers and Data and Bitrates!", "But What
-    About Clouds?").
+    The cap is a rate of user data: headers do not count. The reports measured this: 50 Gbit/s of
+    data passed at an MTU of 1500, where the link had room for the headers. See "Headers and Data
+    and Bitrates!" and "But What About Clouds?".
 
     Args:
         bound: The link's bound.

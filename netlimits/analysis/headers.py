@@ -55,8 +55,9 @@ class Layer:
     """A protocol layer of a stack, which encloses the layers inside it.
 
     `headers` are from the wire inward; `IP` stands for IPv4 or IPv6. `extra` are bytes of options.
-    The enclosed bytes and the trailer are padded to a multiple of `align`. The enclosed bytes alone
-    are padded to a multiple of `pads`, but not beyond the interface's MTU.
+    `align`: The enclosed bytes and the trailer together are padded to a multiple of this number.
+    `pads`: The enclosed bytes alone are padded to a multiple of this number, or to the MTU of the
+    layer's interface if that is less.
     """
 
     name: str

@@ -1,15 +1,15 @@
 """Hosts and links of a mesh: how far each is from the others, and which are outliers.
 
-The unit is the logarithm of a run's metric, less the median of its block and configuration. Tukey's
-median polish ("Exploratory Data Analysis", 1977, chapter 11) splits a pair's median into the
-effects of sender and receiver and a residual ("rest" in columns and code).
+The value of a run is the logarithm of its metric, less the median of its block and configuration.
+Tukey's median polish ("Exploratory Data Analysis", 1977, chapter 11) splits each pair's median. The
+parts are the effects of sender and receiver, and a residual ("rest" in columns and code).
 
 Senders, receivers and residuals are three groups. Two tests judge each member of a group:
 
-- Its distance from the group's median, divided by 1.4826 median absolute deviations (Iglewicz and
-  Hoaglin 1993), by Student's t. Polishing makes as many deviations zero as there are effects, so
-  as many of the smallest are left out of that median.
-- Its values in its own blocks, by Student's t.
+- Student's t of its distance from the group's median, divided by 1.4826 median absolute deviations
+  (Iglewicz and Hoaglin 1993). Polishing makes about one residual zero for each effect. So this
+  number of the smallest deviations is left out of the median absolute deviation.
+- Student's t of its own values, one for each block.
 
 A member is an outlier if both p-values, adjusted for all links or hosts (Holm), are at most LEVEL
 and its distance is at least LEAST. All runs of a link must also lie on the same side of the value
@@ -43,10 +43,10 @@ FEWEST = 6
 """Minimum number of members of a group; smaller groups have no outliers."""
 
 BLOCKS = 6
-"""Minimum number of blocks; fewer do not show how much a host's own runs vary."""
+"""Minimum number of blocks for an outlier; fewer do not show how much its own runs vary."""
 
 POLISHED, STEPS = 1e-9, 50
-"""Largest step of a finished median polish, and maximum number of iterations."""
+"""A median polish ends if no effect changes by more than this, or after this many iterations."""
 
 
 def links(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.DataFrame:
@@ -250,8 +250,8 @@ def _judged(
 ) -> pd.DataFrame:
     """Return the table with `name` (a ratio), `z`, `p` and `outlier` of its rows' effects.
 
-    `own` are the rows' p-values from their own blocks. P-values are multiplied by `groups`, the
-    number of tables that are judged together.
+    `own` are the rows' p-values from their own blocks. If `groups` tables are judged together,
+    p-values are multiplied by this number.
     """
     from scipy.special import stdtr
 

@@ -53,8 +53,8 @@ def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd
     Args:
         frame: A row for each run.
         requested: The rate of user data, as "1G" or in bit/s, by default the only rate of the runs.
-            Runs without a column `pace_mbps` (the report's table) are assumed to be paced at it, by
-            default at 1 Gbit/s.
+            If there is no column `pace_mbps` (as in the report's table), all runs are assumed to be
+            paced at `requested`, by default at 1 Gbit/s.
 
     Returns:
         The runs that count, and their rate in Mbit/s.

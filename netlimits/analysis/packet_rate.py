@@ -2,13 +2,14 @@
 
 A send of s bytes takes t = a + b s ("Sometimes the Limit is Packets Per Second"):
 
-    packet-rate limit up to   s₁ = a/b × share / (1 − share)   the packet rate is `share` lower
+    packet-rate limit up to   s₁ = a/b × share / (1 − share)   the packet rate is `share` below 1/a
     byte limit from           s₂ = a/b                         bytes take half of the time
 
-(s₂ is Hockney's n½.) Fit: least squares of relative errors over the runs. The interval of a/b is
-the delete-a-block jackknife of its logarithm; without blocks the k-th runs of all sizes are a
-block. With fewer than three of them only the profile interval remains: all r for which
-t = b (r + s), with its best b, raises the sum of squares by at most 1 + F(1, n − 2) / (n − 2).
+(s₂ is Hockney's n½.) The fit is least squares of relative errors over the runs. The interval of a/b
+is the delete-a-block jackknife of its logarithm. Without blocks, the k-th runs of all sizes are
+block k. With fewer than three blocks it is the profile interval. For each ratio r, take the sum of
+squares of t = b (r + s) with its best b. The interval has all r at which this sum is at most
+1 + F(1, n − 2) / (n − 2) times the minimum.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def packet_rate(
 
     Args:
         frame: A row for each run.
-        of: The rate, by default the sender's, where a limit of sending shows.
+        of: The rate, by default the sender's, since the limits are those of sending.
         size: Factor with the send size in bytes.
         pool: Factors that may differ within a size.
 
@@ -76,7 +77,7 @@ class Regimes:
         packets_until_interval: Its confidence interval.
         bytes_from: Size in bytes from which bytes are the limit.
         bytes_from_interval: Its confidence interval.
-        share: Share by which the packet rate is down at `packets_until`.
+        share: Share by which the packet rate at `packets_until` is below `ceiling_pps`.
         n: Number of runs.
         interval: Method of the intervals.
     """
@@ -148,7 +149,7 @@ def regimes(
         frame: A row for each run.
         of: The rate, by default the sender's.
         size: Factor with the send size in bytes.
-        share: Share by which the packet rate may be down in the first regime.
+        share: Share by which the packet rate may be below its maximum in the first regime.
         confidence: Confidence level of the intervals.
         pool: Factors that may differ within a size.
 

@@ -1,8 +1,8 @@
 """Find factors that differ within a cell or curve, whose figure would mix their values.
 
-In a frame with the column `config`, a factor has one value in each configuration. In another frame
-each column that is not a metric may be a factor; a column of fractions that are all different
-counts as a factor if they are evenly spaced, and otherwise as measured.
+In a frame with the column `config`, a factor has one value in each configuration. In any other
+frame each column that is not a metric may be a factor. But floats that are all different count as
+measured, unless they are multiples of ½, or evenly spaced (also on a logarithmic scale).
 """
 
 from __future__ import annotations
@@ -125,9 +125,9 @@ def _may_be_a_factor(frame: pd.DataFrame, name: str) -> bool:
 
 
 def _may_be_either(column: pd.Series[Any]) -> bool:
-    """Return True for fractions that are all different and not evenly spaced.
+    """Return True for floats that may have been varied or measured.
 
-    Such a column may have been varied or measured.
+    They are all different, not all multiples of ½, and fewer than three or not evenly spaced.
     """
     values = column.dropna()
     if not pd.api.types.is_float_dtype(column) or len(values) < 2 or values.duplicated().any():
@@ -143,7 +143,7 @@ def _may_be_either(column: pd.Series[Any]) -> bool:
 
 
 def is_factor(frame: pd.DataFrame, name: str) -> bool:
-    """Return True if a column has one value in each configuration; otherwise it was measured."""
+    """Return True if a column has one value in each configuration, so that it was not measured."""
     of_config = frame[_configured(frame)]
     values = of_config.assign(**{_VALUE: _hashable(frame[name])})
     return len(values.drop_duplicates()) == len(of_config.drop_duplicates())

@@ -41,7 +41,8 @@ def spread(
     """Summarize the runs at each point: a combination of `series` and `by`.
 
     A row that is the mean of several runs (`aggregated_runs`, the Turin scripts' files) counts as
-    that many runs. Its columns `throughput_min_mbps` and `throughput_max_mbps` have their extremes.
+    that many runs. Their extremes are in the row's columns for minimum and maximum, such as
+    `throughput_min_mbps`.
 
     Args:
         frame: A row for each run, or a relation (`campaign.relation()`).

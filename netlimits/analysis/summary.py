@@ -68,8 +68,9 @@ def summary(
         rows: Factor of the rows.
         columns: Factors of the columns.
         improvement: Two values of a factor to compare, such as {"offloads": "on over off"}, or
-            "8192 over 1024" for values of `rows`. A list has several comparisons. A ratio above 1
-            is better: if lower values are better, the figure of 1024 is divided by that of 8192.
+            "8192 over 1024" for values of `rows`. A factor may have a list of comparisons. A ratio
+            above 1 means that the first value is better. So, if a metric's lower values are better,
+            the figure of 1024 is divided by that of 8192.
         confidence: Confidence level of the intervals.
         pool: Factors that may differ within a cell.
 

@@ -14,7 +14,7 @@ from netlimits.metrics import SUFFIX_UNITS, known
 from netlimits.model import OUTCOMES, tally
 
 WORDS = ("udp", "tcp", "on", "off", "before", "after")
-"""Words that sort in this order, as in the reports (UDP, TCP on, TCP off) and in a duet."""
+"""Words that sort in this order, as in the reports (UDP, TCP on, TCP off) and comparisons."""
 
 FACTOR_UNITS = {
     "send_size": "bytes",

@@ -2,10 +2,11 @@
 
     campaign.json      the folder's version and id, the experiment's name, `--set`, seed, machines
     experiment.yaml    an exact copy of the experiment (none if results were imported)
-    against.yaml       an exact copy of the experiment of a duet's second side
+    against.yaml       an exact copy of the experiment of `run --against`
     plan.csv           the initial plan, one row per run; `extend` adds runs in the journal
     hosts/ROLE.json    each host's facts, parsed and as printed
-    state/ROLE.json    each host's network state before the first change, until it is compared
+    state/ROLE.json    each host's network state before the first change; removed at the end,
+                       after the comparison with the state after the last restore
     journal.jsonl      the events, one per line; the only file that grows
     raw/               the output of each command of an attempt; the imported files
     parts/             large campaigns: the journal in columns, derived from it

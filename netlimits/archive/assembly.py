@@ -17,7 +17,7 @@ from netlimits.archive.columns import Chunk
 
 
 class UnlikeKinds(ValueError):
-    """A column's kinds differ between parts, so that its original values are unknown."""
+    """Parts store a column as different kinds: a float in one of them may have been an integer."""
 
 
 def assembled(
@@ -28,7 +28,15 @@ def assembled(
     *,
     coded: bool = False,
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return columns of all chunks in one frame, and the number of each row's chunk."""
+    """Return columns of all chunks in one frame, and the number of each row's chunk.
+
+    Args:
+        chunks: The chunks, in the order of the frame's rows.
+        chosen: The columns to return.
+        labels: The columns of factors and derived values, whose values stay different.
+        constant: Column -> value, for columns with the same value in all rows.
+        coded: Return text as categories.
+    """
     constant = constant or {}
     read = [chunk for chunk in chunks if chunk.rows]
 

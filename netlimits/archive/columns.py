@@ -1,10 +1,11 @@
 """Attempts and interim results in columns: Arrow tables, and the Parquet files of parts.
 
-A row equals that of results.csv, with the values of the journal's JSON. A column has a kind:
+Rows are those of results.csv, with the values of the journal's JSON. A column has a kind:
 
     int float bool str    all values are of this type, or missing
-    number                integers and fractions; in a factor they never equal, as 1 and 1.0 would
-    json                  several types, or integers beyond 64 bits: each value as JSON
+    number                integers and floats, stored as floats
+    json                  other mixes, integers beyond 64 bits, a factor with both 1 and 1.0:
+                          each value as JSON
     null                  no values
 """
 
@@ -268,5 +269,5 @@ def _from_journal(journal: Journal, part: Part, which: int) -> pa.Table:
 
 
 def unread(_: Sequence[str]) -> pa.Table:
-    """Raise AssertionError; the `table` function of a chunk without rows."""
+    """Raise AssertionError: nobody reads a chunk without rows, whose `table` this is."""
     raise AssertionError("there is nothing to read")

@@ -83,7 +83,7 @@ class Compaction:
         return self.last.end if self.last else Head()
 
     def _write_part(self) -> bool:
-        """Write the next part; return False if there is no attempt at which it could end."""
+        """Write the next part; return False if the lines so far are too few for a part."""
         durable, begin = self._sync(), self._end()
         section = JournalSection(self.last.about if self.last else None)
         head = replace(begin)

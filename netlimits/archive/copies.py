@@ -56,8 +56,8 @@ _FILE = "the file that it is in"
 _ONCE = f"""select * exclude ("{_FILE}") from runs semi join
 (select run, attempt, arg_min("{_FILE}", (status = 'interrupted', "{_FILE}")) as "{_FILE}"
 from runs group by run, attempt) using (run, attempt, "{_FILE}")"""  # noqa: S608  a constant
-"""If an attempt is in several files, use the first file in which it has ended, or the first of all.
-Files of the copy come before those of shards."""
+"""The query that takes each attempt from one file: the first in which the attempt has ended.
+If it has ended in none, take the first file. Files of the copy precede those of shards."""
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ANY_HOST_KEY = ("sftp", "ssh")
 """Protocols for which fsspec accepts any host key, which SECURITY.md rules out."""

@@ -59,7 +59,7 @@ class ImportedFile(TypedDict):
 
 
 class ImportedFiles(TypedDict):
-    """All imported files, the labels of their runs, and what the user stated."""
+    """All imported files, the labels of their runs, and the options of `netlimits import`."""
 
     files: list[ImportedFile]
     factors: list[str]
@@ -83,7 +83,10 @@ class FoundEvent(Place):
 
 
 class ComparedEvent(TypedDict):
-    """Changes of the network state in words: our changes by role, and changes by other users."""
+    """Differences of the hosts' network state that remained after the last restore, in words.
+
+    `ours` has those that the campaign caused, by role; `others` has all other differences.
+    """
 
     ours: dict[Name, list[str]]
     others: list[str]
@@ -159,12 +162,12 @@ EVENTS: Mapping[str, Any] = {
     "reconnected": ReconnectedEvent,
     "imported": ImportedEvent,
 }
-"""Event of the journal -> its format; other events have none.
+"""Event of the journal -> its format. `opened`, `closed` and all other events are not validated.
 
 opened     a process starts or resumes the campaign
 put_back   the setting was restored
 forgotten  the setting was not restored and will not be (`restore --forget`)
-compared   the differences of the hosts' network state after everything was restored
+compared   the differences of the hosts' network state after the last restore
 parsed     an attempt was parsed again from its raw output; the last event counts
 closed     the process ended normally
 """
@@ -218,7 +221,7 @@ class BoundMachine(TypedDict):
 
 
 class SecondSide(TypedDict):
-    """The second side of a duet: its file, `--set`, the sides' names, its own roles."""
+    """The experiment of `run --against`: its file, `--set`, both sides' names, its roles."""
 
     file: str
     overrides: list[tuple[str, str]]
@@ -312,7 +315,7 @@ class PackIndex(TypedDict):
 
 
 class LinkValue(TypedDict):
-    """The keys of a host's link that code uses."""
+    """The keys of a host's `link` fact that netlimits reads."""
 
     address: NotRequired[str]
     addresses: NotRequired[list[str]]
@@ -323,17 +326,17 @@ class LinkFact(TypedDict):
 
 
 def is_facts_file(value: Any) -> bool:
-    """Return True for a valid hosts/ROLE.json. Code uses no other fact than `link`."""
+    """Return True for a valid hosts/ROLE.json. Only `link` is checked: no other fact is used."""
     return has(value, dict[str, dict[str, Any]]) and has(value.get("link", {}), LinkFact)
 
 
 def digest(contents: Mapping[str, Any]) -> str:
-    """Return the checksum of JSON, which its file contains as `sha256`."""
+    """Return the SHA-256 of a JSON file's contents; the file stores it under the key `sha256`."""
     return sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
 def checked_json(folder: Folder, name: str, kind: type[Kind]) -> Kind | None:
-    """Return the JSON of a file that contains its checksum, None if it is missing or damaged."""
+    """Return the contents of a JSON file with a checksum, None if it is missing or damaged."""
     try:
         contents = json_of(folder, name)
     except (OSError, ValueError):

@@ -34,7 +34,10 @@ def frame(
     *,
     coded: bool = False,
 ) -> pd.DataFrame:
-    """Return one row per attempt, in the order of starts, with all or the `chosen` columns."""
+    """Return one row per attempt, in the order of starts, with all or the `chosen` columns.
+
+    If `coded`, text columns are categories.
+    """
     try:
         return of_parts(archive, archive.parts(), experiment, chosen, coded)[0]
     except UnlikeKinds:
@@ -42,7 +45,10 @@ def frame(
 
 
 def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
-    """Yield the frame in pieces, one for each part, in the order of ends within a part."""
+    """Yield the frame in pieces, one for each part, in the order of ends within a part.
+
+    If a factor has different kinds in two parts, yield the whole frame as a single piece.
+    """
     chunks, _ = chunks_of(archive, archive.parts())
     chunks = [chunk for chunk in chunks if chunk.rows]
     labels = frozenset((*_factors(experiment), *experiment.derive))
@@ -100,7 +106,7 @@ def _with_times(table: pd.DataFrame) -> pd.DataFrame:
 
 
 STREAM = "stream"
-"""The figure of an interim result with the number of its parallel stream."""
+"""The column with a parallel stream's number; null in rows for all streams together."""
 
 
 def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False) -> pd.DataFrame:
@@ -122,7 +128,7 @@ def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False
     of_rows = [name for name in columns.names(of_interim) if name not in KEY]
     rows, place = assembled(of_interim, [*KEY, *of_rows])
     if STREAM in of_rows and STREAM not in varied:
-        # an imported run has rows of sums and of streams; a run of several clients only of streams
+        # imported runs have rows of sums and of streams; runs of several clients lack sums
         summed = rows[STREAM].isna().groupby([rows[key] for key in KEY]).transform("any")
         chosen = summed & (rows[STREAM].notna() == streams)
         if not streams:
@@ -138,7 +144,10 @@ def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False
 
 
 def of_runs(table: pd.DataFrame, varied: Iterable[str]) -> pd.DataFrame:
-    """Set `attrs["columns"]` of a table with several rows per run; `varied` are factors."""
+    """Set `attrs["columns"]` of a table with several rows per run; return the table.
+
+    Columns in `varied` are declared as factors, and all others as metrics.
+    """
     known = [name for name in dict.fromkeys(varied) if name in table.columns]
     others = [name for name in table.columns if name not in known]
     table.attrs["columns"] = roles(known, [], others)
@@ -173,7 +182,10 @@ def of_parts(
     chosen: Collection[str] | None = None,
     coded: bool = False,
 ) -> tuple[pd.DataFrame, int]:
-    """Return the frame, read from these parts and the later lines, and the number of lines."""
+    """Return the frame, and the number of journal lines that were read.
+
+    The frame is read from these parts and from the journal's lines after them.
+    """
     overlapping = _overlapping(known_parts)
     if chosen is not None and overlapping:
         chosen = {*chosen, "started"}
@@ -250,7 +262,10 @@ MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "against.yaml", 
 
 
 def kept(archive: Archive) -> pd.DataFrame | None:
-    """Return the frame in results.parquet, None if one of its sources has changed."""
+    """Return the frame in results.parquet, None if it is missing, damaged or outdated.
+
+    It is outdated if one of its sources or the version of netlimits has changed.
+    """
     try:
         sources = formats.checked_json(archive.folder, "results.json", formats.ResultsSources)
         if (

@@ -192,7 +192,7 @@ class Journal:
 
     def close(self) -> None:
         if self._file:
-            with suppress(ArchiveUnwritable):  # who needs this error calls `sync` before
+            with suppress(ArchiveUnwritable):  # callers that need this error call `sync` first
                 self.sync()
             self._file.close()
             self._file = None
@@ -214,7 +214,7 @@ class Journal:
         except OSError as error:
             self._file.truncate(end)  # an incomplete line must not precede the next line
             problem = f"{self.path}: {error.strerror}"
-            if syncing and self._pending:  # earlier events may also be lost
+            if syncing and self._pending:  # the failed sync may also have lost earlier events
                 self._lost = problem
             raise ArchiveUnwritable(problem) from None
         self._pending = not durable

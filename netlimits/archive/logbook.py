@@ -22,7 +22,7 @@ from netlimits.model.searches import MISSED, WHY, Bounds, SearchTrial, counted
 
 @dataclass(slots=True)
 class SearchTrials:
-    """A search: its first trial (`of`), its options, and the last attempt at each trial."""
+    """A search: its first trial (`of`), its options in the YAML, each trial's last attempt."""
 
     of: Run
     options: dict[str, Any]
@@ -178,7 +178,10 @@ class Logbook:
         return plan
 
     def extend(self, replicates: int, seed: int, chosen: Sequence[int] = ()) -> Self:
-        """Add `replicates` runs of each (or each `chosen`) configuration; return the result."""
+        """Add `replicates` runs of all or the `chosen` configurations to the plan.
+
+        Return a logbook that reads the extended plan.
+        """
         self.plan.extended(replicates, seed, chosen)  # raises an error before anything is written
         only = {"configurations": [*chosen]} if chosen else {}
         self.archive.append("extended", replicates=replicates, seed=seed, **only)
@@ -227,7 +230,7 @@ class Logbook:
             )
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of `status --json`: counts of runs, the running process, and so on."""
+        """Return the JSON of `status --json`, such as counts of runs and the running process."""
         outcomes, about_attempts = records.state(self.archive)
         planned = len(self.runs) if self.imported else self.planned_runs()
         return {

@@ -1,4 +1,4 @@
-"""Packs: the raw output of many attempts in one compressed file, each readable on its own.
+"""Packs: compressed files with the raw output of many attempts; each attempt is read separately.
 
     raw/000001.runs-1-4096.zst    the pack's number, its lowest and its highest run
 
@@ -25,7 +25,7 @@ from netlimits.model import decoding
 from netlimits.model.folder import Folder
 
 BLOCK = 2 * 2**20
-"""Bytes of attempts that fill a frame."""
+"""Uncompressed bytes after which a frame ends."""
 
 ATTEMPT_LIMIT = 64 * 2**20
 """Maximum bytes of a frame. A larger attempt is not packed."""
@@ -70,7 +70,7 @@ def left_over(names: Iterable[str]) -> list[str]:
 
 
 class Contents:
-    """The content of a pack; the last frame is cached."""
+    """The content of a pack; the frame that was read last is cached."""
 
     def __init__(self, folder: Folder, pack: Pack) -> None:
         self.pack = pack
@@ -99,7 +99,7 @@ class Contents:
     def _inflated(self, place: int, frame: PackFrame) -> bytes:
         if self._last and self._last[0] == place:
             return self._last[1]
-        if not _size(frame):  # its attempts ran no command
+        if not _size(frame):  # no attempt in this frame ran a command
             return b""
         with self._folder.reader(self.pack.name) as file:
             file.seek(place)

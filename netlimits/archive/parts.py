@@ -1,4 +1,4 @@
-"""The journal folded into attempts and changes, and parts: its sections in columns.
+"""Fold the journal into attempts and changes of settings; read the parts that replace its lines.
 
 Tables, records, counts and pending runs are all derived from a `History`. With parts, readers of
 a large campaign skip most of the journal:
@@ -7,8 +7,9 @@ a large campaign skip most of the journal:
     parts/000001.parquet          one row per attempt, as in results.csv
     parts/000001-interim.parquet  one row per interim result, if there are any
 
-A part is derived from its lines after every `ATTEMPTS` attempts, and never changed. Its JSON, which
-is written last, has the checksum of its last line, which covers the whole journal up to there.
+A part is written after every `ATTEMPTS` attempts or `SIZE` bytes of lines. It never changes, but is
+written again if it is damaged. Its JSON, which is written last, has the checksum of its last line.
+This checksum covers the whole journal up to there.
 Readers ignore an invalid part, and read the journal instead.
 """
 
@@ -70,9 +71,9 @@ def _place(event: Mapping[str, Any]) -> tuple[str, str, str]:
 class History:
     """The state of attempts, settings and hosts that results from a section of the journal.
 
-    `repeated` is True if the section has events of an attempt that was already closed, or whose
-    start is missing: counts of several sections must not be added then. `attempts` are in the order
-    of their starts.
+    `attempts` are in the order of their starts. `repeated` is True if the section has events of an
+    attempt that was already closed, or whose start is missing. Such an attempt may also be counted
+    in another section, so that the sections' counts must not be added.
     """
 
     def __init__(self, before: PartFooter | None = None) -> None:
@@ -116,7 +117,7 @@ class History:
         disturbed = event["status"] == "ok" and bool(event["figures"].get("disturbed_pct"))
         self.attempts[key] = Outcome(event["status"], event["reason"], disturbed)
         self.repeated |= key not in self._open
-        # `parsed` omits interim results if there are none; do not keep old results
+        # an event without interim results must not keep those of the attempt's previous event
         self._open[key] = {**self._open.get(key, {}), "interim": (), **event}
         while self._open and "status" in next(iter(self._open.values())):
             self._close(next(iter(self._open)))
@@ -136,7 +137,7 @@ class History:
 
     @property
     def running(self) -> dict[Attempt, Event]:
-        """The `start` event of each attempt of the last process without an `end` event."""
+        """The `start` events without an `end`, of the process that opened the campaign last."""
         return {key: event for key, event in self._open.items() if "status" not in event}
 
     @property
@@ -150,7 +151,7 @@ class History:
 
 FOLDER = "parts"
 ATTEMPTS = 4096
-"""Attempts per part. At most twice this number follow the last part in the journal."""
+"""Attempts per part, which ends after twice as many lines: a `start` and an `end` each."""
 
 SIZE = 32 * 2**20
 """Bytes of the journal after which a part ends even with fewer attempts."""
@@ -186,7 +187,7 @@ def json_name(number: int) -> str:
 
 
 def each(journal: Journal) -> Iterator[Part]:
-    """Yield the consecutive parts whose last line is in the journal."""
+    """Yield the parts in order, up to the first that is invalid or does not match the journal."""
     end = Head()
     with suppress(OSError), journal.folder.reader(NAME) as file:
         for number in itertools.count(1):
@@ -235,7 +236,10 @@ def counts(history: History) -> dict[str, Any]:
 
 
 def counts_of(attempts: Mapping[Attempt, Outcome], without: Container[Attempt]) -> dict[str, Any]:
-    """Count attempts that are not in `without`: `outcomes` by run, everything else by attempt."""
+    """Return counts of the attempts that are not in `without`.
+
+    `outcomes` counts each run once, by its last outcome. All other counts are of attempts.
+    """
     counted = [(key[0], outcome) for key, outcome in attempts.items() if key not in without]
     of_runs = {run: outcome.status for run, outcome in counted if outcome.status != "interrupted"}
     return {

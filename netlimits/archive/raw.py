@@ -172,7 +172,7 @@ class RawOutput:
             raise ArchiveError(f"{self.folder.path / 'raw'}: {one_line(error)}") from None
 
     def refuse_lost(self, attempts: Iterable[Attempt]) -> None:
-        """Raise ArchiveError if any attempts are given, which have raw output but no event."""
+        """Raise ArchiveError for `attempts` with raw output whose events are lost, if any."""
         if lost := sorted(attempts):
             run, attempt = lost[0]
             raise ArchiveError(
@@ -266,7 +266,7 @@ class RawOutput:
         return self.path(run, attempt)
 
     def _contents(self, pack: Pack) -> Contents:
-        """Return the content of a pack; the last pack is cached."""
+        """Return the content of a pack; the pack that was read last is cached."""
         if self._last is None or self._last.pack != pack:
             try:
                 self._last = Contents(self.folder, pack)

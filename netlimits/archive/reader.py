@@ -72,8 +72,8 @@ class Campaign(Logbook):
             memory: Memory limit of DuckDB, such as "1GB".
 
         Returns:
-            The rows without profiled runs, which `summary`, `compare`, `analysis.percentiles` and
-            `analysis.spread` accept in place of a frame.
+            The rows of all runs except profiled runs. `summary`, `compare`,
+            `analysis.percentiles` and `analysis.spread` accept them in place of a frame.
 
         Raises:
             ArchiveError: The journal is damaged.
@@ -96,7 +96,7 @@ class Campaign(Logbook):
             wanted: The attempts, by the columns `run` and `attempt`.
 
         Returns:
-            The rows in this order, with this index.
+            The rows in the order of `wanted`, with its index.
 
         Raises:
             ArchiveError: The journal is damaged.
@@ -107,8 +107,9 @@ class Campaign(Logbook):
         """Read the frame in pieces, with all columns.
 
         Yields:
-            Attempts as `frame` returns them. Each part of a large campaign is a piece; a smaller
-            campaign is a single piece.
+            Attempts with the columns of `frame`. Each part of a large campaign is a piece, in the
+            order of the attempts' ends. A smaller campaign is a single piece, as is a campaign
+            whose factor has different types in two parts.
         """
         if not self.large:
             yield self.frame()
@@ -119,8 +120,8 @@ class Campaign(Logbook):
         """Return one row per interim result of a run.
 
         Args:
-            streams: Return the interim results of each parallel stream, with its number in
-                `stream`, instead of their sums. Only imported results have them.
+            streams: Return one row per parallel stream, with its number in `stream`, instead of
+                sums. Results that were not imported have no rows then.
 
         Returns:
             Columns `run`, `attempt`, `status`, the factors, `ending_s` (epoch seconds),
@@ -221,7 +222,7 @@ class Campaign(Logbook):
     def _last_of(self, runs: Iterable[int] | None, lacking: str) -> list[Record]:
         """Return the last attempt at each of these runs, by default at all runs that are ok.
 
-        `lacking` names what the error says is missing if no run is ok.
+        If no run is ok, raise an ArchiveError that `lacking` (such as "timeline") is missing.
         """
         chosen = self.ok_runs() if runs is None else list(runs)
         if not chosen:
@@ -318,7 +319,7 @@ class Campaign(Logbook):
         """Count the runs that are left.
 
         Args:
-            frame: The frame of `frame`.
+            frame: The campaign's frame, from the method `frame`.
 
         Returns:
             The number of runs without an outcome in the frame, and the number of planned runs.

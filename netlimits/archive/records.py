@@ -65,7 +65,7 @@ def between(journal: Journal, begin: Head, end: int) -> list[Record]:
 
 
 class _Records(History):
-    """A history that keeps the latest record of each attempt, of all runs or some."""
+    """A history that keeps the latest record of each attempt, at all runs or only at `runs`."""
 
     def __init__(
         self, before: PartFooter | None = None, runs: Collection[int] | None = None
@@ -200,7 +200,7 @@ class Outcomes:
     """The outcomes of runs, in a byte per run.
 
     `attempts` has the last attempt at each interrupted run. `configurations` has the configurations
-    of the runs after the last part. `count` sets `counts`.
+    of the runs after the last part. `counts` is empty until `count` was called.
     """
 
     def __init__(self, path: Path) -> None:

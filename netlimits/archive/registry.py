@@ -132,7 +132,7 @@ def _continues(registration: Registration, folder: Folder) -> bool:
         if not same and about.st_size != registration.size:
             return False
         if same and (about.st_size, about.st_ctime_ns) == (registration.size, registration.changed):
-            return True  # unchanged since then
+            return True  # unchanged since its lock was released
         digest, left = hashlib.sha256(), registration.size
         while left and (piece := file.read(min(left, 2**20))):
             digest.update(piece)

@@ -41,7 +41,7 @@ _TYPES: Mapping[frozenset[str], str] = {
 
 _NUMBERS = {"int", "float", "number"}
 _PLACE = "place among all rows"
-"""A temporary column that orders the rows of an attempt; no campaign has its name."""
+"""A temporary column that orders the rows of an attempt; no column of a campaign has this name."""
 
 
 def connection(memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
@@ -133,7 +133,7 @@ def _sources(
         table = table.append_column("row", pa.array(range(table.num_rows), pa.int64()))
         place = f"({number}::bigint << 32) + row"
         yield _selected(opened.from_arrow(table), types, placed, place)
-    if intact:  # without union_by_name, planning a query reads the footer of only one file
+    if intact:  # union_by_name only if columns differ: DuckDB then reads every file's footer
         place = "((parse_filename(filename, true)::bigint - 1) << 32) + file_row_number"
         several = len(kinds) > 1
         read = opened.read_parquet(

@@ -279,7 +279,7 @@ class Archive:
     # -- missing lines at the end -------------------------------------------------------------
 
     def _known_lengths(self) -> list[tuple[int, str]]:
-        """Return (number of lines that the journal had, when that was in words)."""
+        """Return earlier lengths of the journal, as (number of lines, time in words)."""
         known = []
         if sources := formats.checked_json(self.folder, "results.json", formats.ResultsSources):
             known.append((sources["lines"], "when results.csv was written"))

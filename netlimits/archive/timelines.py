@@ -40,7 +40,7 @@ def frame(campaign: Logbook, record: Record) -> pd.DataFrame:
     for row in interim(record.interim, of.begin, _outstanding(campaign, record)):
         if "latency_us" in row:
             rows.append({"end": client.end, "role": client.role, **row})
-        elif of.receiving() is None:  # datagrams, with times by the receiver's clock
+        elif of.receiving() is None:  # UDP results have the receiver's times: convert them
             row["time_s"] -= ahead
             rows.append({"end": far.end, "role": far.role, **row})
     changes = throughput_changes(of, record.interim)
@@ -120,7 +120,10 @@ def _outstanding(campaign: Logbook, record: Record) -> int:
 
 
 def _clocks(campaign: Logbook, record: Record) -> dict[str, Offset]:
-    """Return each role's offset at the campaign's start; the bound grows with the offset's age."""
+    """Return the clock offset of each role, which was measured when the campaign began.
+
+    The error bound grows by `DRIFT` with the time from the measurement to the attempt.
+    """
     meta = campaign.archive.meta
     try:
         created = datetime.strptime(meta["created"], "%Y-%m-%dT%H:%M:%S%z").timestamp()

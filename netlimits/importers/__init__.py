@@ -70,7 +70,10 @@ TEXTS: tuple[TextFormat, ...] = (
     TextFormat("nuttcp", nuttcp.claims, nuttcp.read),
     TextFormat("netperf", text.claims, text.read),
 )
-"""Text formats in order of precedence: the first that claims a file without known JSON reads it."""
+"""Text formats in order of precedence: the first that claims a file reads it.
+
+They are tried only for files in which no JSON format recognizes a document.
+"""
 
 
 def read(name: str, data: bytes, given: Given | None = None) -> tuple[str, list[ImportedRun]]:
@@ -79,7 +82,7 @@ def read(name: str, data: bytes, given: Given | None = None) -> tuple[str, list[
     Args:
         name: The file's name in errors.
         data: The file's bytes, perhaps compressed.
-        given: What the user states because the file does not.
+        given: Values that the user states, since the file lacks them.
 
     Returns:
         The name of the format, and the runs in the file's order.

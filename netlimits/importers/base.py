@@ -89,8 +89,8 @@ class ImportedRun:
         reason: Why the run is not ok.
         values: Factor -> value.
         figures: Column -> value.
-        interim: Interim results by column, in order of time. A row with `stream`, counted from 1,
-            belongs to that stream, a row without it to all streams together.
+        interim: Interim results in order of time, each as column -> value. `stream` is the number
+            of its stream, from 1; a result without `stream` covers all streams.
         started: Seconds since 1970, None if unknown.
         repaired: True if empty fields of unknown selectors were removed from the row.
     """
@@ -111,7 +111,7 @@ class Given:
 
     Attributes:
         columns: Selectors of rows without a header.
-        selectors: Selector -> text, for runs that lack it.
+        selectors: Selector -> text, used if a run's output lacks the selector.
         factors: Factor -> value, for all runs.
         name: Pattern of the files' paths with `{factor}` (`importers.names`), or "".
         limit: Maximum bytes of a file, before and after decompression.

@@ -1,6 +1,7 @@
 """Find the JSON objects in a text: single ones, those in an array, or those in a log.
 
-A document that breaks off after its first line is an error, so that none is lost unnoticed.
+An invalid document is an error if it has several lines or reaches the end of the text, so that no
+result is lost unnoticed. Other text that only resembles JSON is skipped.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ _OPENING = re.compile(r"\{(?=\s*[\"}])|\[(?=\s*[\[{])")
 _DEEPEST = 5
 """Maximum depth at which results are nested in other objects and arrays."""
 _TEXT_OF_JSON = 40
-"""A longer string in a document is also parsed as JSON, since it may be a tool's output."""
+"""A string in a document is parsed as JSON if it is longer than this and begins with `{`."""
 _TRIES = 4
-"""Failed attempts may read this many times the length of the text in total, plus `_FREE`."""
+"""Attempts to parse that fail may read this many times the text's length, plus `_FREE`."""
 _FREE = 10**6
-"""Characters that failed attempts may read in a text of any length."""
+"""Characters that failed attempts may read in addition, however short the text is."""
 
 
 class JsonDocument(NamedTuple):

@@ -55,7 +55,7 @@ class _Read:
 
 
 def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -> ImportReport:
-    """Parse files and write their runs to a new results folder, or add them to imported runs."""
+    """Parse files; write their runs to a new results folder, or add them to an imported one."""
     given = given or Given()
     before = _existing(out)
     if before is not None and not given.name:
@@ -215,7 +215,10 @@ def _build(out: Path, read: Sequence[_Read], given: Given) -> tuple[Path, ...]:
 
 
 def _add(before: Logbook, read: Sequence[_Read], given: Given) -> tuple[Path, ...]:
-    """Add files to imported results, each completely or not at all; return the tables' paths."""
+    """Add files to imported results; return the tables' paths.
+
+    After an error, files before it stay added. No file is added in part.
+    """
     archive = before.archive
     archive.lock()
     try:

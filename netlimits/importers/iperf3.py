@@ -2,8 +2,8 @@
 
 "Local" is the client's end in both kinds of documents. CPU figures are those of one process, where
 100 is one core. If a version or system does not print a figure, the figure is missing, and the run
-has not failed. A server's document prints 0 for the client's counts, and the CPU of an earlier
-client. So only the server's own figures are read from it.
+has not failed. From a server's document only the server's own figures are read. The document has 0
+for the client's counts, and the CPU figures of an earlier client.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def _flow(document: _Document, way: Way) -> FlowCounts:
     count, datagrams = _number(sent, "bytes"), _number(sent, "packets")
     streams = document.test["num_streams"] if is_count(document.test.get("num_streams")) else 1
     if document.udp and count is not None and is_count(size) and datagrams:
-        # 3.18 leaves a datagram of each stream out of the bytes. If the datagrams exceed the bytes
-        # by more, the server counted them, including datagrams of omitted seconds.
+        # 3.18 leaves one datagram per stream out of `bytes`, so use `packets`. If they differ by
+        # more, the server counted the packets, with those of omitted seconds: use `bytes`.
         count = datagrams * size if datagrams * size <= count + streams * size else count
     lost, packets = _losses(got)
     if lost is None and document.udp:
@@ -181,7 +181,7 @@ def _flow(document: _Document, way: Way) -> FlowCounts:
         lost=lost,
         packets=packets,
     )
-    if document.udp and not datagrams:  # sent bytes include data in flight at the end
+    if document.udp and not datagrams:  # sent - arrived bytes are no loss: some are in flight
         parts = replace(parts, loss_pct=_own_loss([parts]))
     return parts
 

@@ -183,7 +183,7 @@ def _add(run: _Run, line: str, header: re.Match[str] | None) -> None:
 
 
 def _counts(rest: str) -> tuple[Any, Any]:
-    """Parse the text after a rate; return values for `Line.datagrams` and `Line.tcp`."""
+    """Parse the text after a rate; return values of `Line.datagrams` and `Line.tcp`, or None."""
     if of := _DATAGRAMS.match(rest):
         return (1000 * float(of[1]), float(of[2]), float(of[3])), None
     if of := _RETRANSMITS.fullmatch(rest):

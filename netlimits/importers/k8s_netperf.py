@@ -1,7 +1,7 @@
 """k8s-netperf's documents: one for each profile, the mean of `aggregated_runs` samples.
 
-The `latency` of netperf is the 99th percentile. For other drivers, `latency` is imported as
-`k8s_netperf_latency_us`.
+In request/response tests with netperf as the driver, `latency` is the 99th percentile. Otherwise it
+is imported as `k8s_netperf_latency_us`.
 """
 
 from __future__ import annotations

@@ -138,14 +138,17 @@ def _common(values: Sequence[str]) -> tuple[str, str]:
 
 
 def _letters(values: Sequence[str]) -> str:
-    """Return the prefix before the first digit if all values share it and have a digit, else ""."""
+    """Return the text before the first digit, "" if it differs or if a value has no digit."""
     begins = {re.match(r"[^\d]*", value)[0] for value in values}  # type: ignore[index]
     (common, *others) = begins
     return common if not others and all(len(value) > len(common) for value in values) else ""
 
 
 def _free(word: str, taken: set[str]) -> str:
-    """Return a free name for a factor, made of the letters beside its values."""
+    """Return an unused name for a factor: `word` without punctuation, or `factor`.
+
+    A number is appended if the name is in `taken` or reserved.
+    """
     base = re.sub(r"[^A-Za-z0-9]", "", word)
     name = base if re.match(r"[A-Za-z]", base) and base not in RESERVED else "factor"
     number, free = 2, name

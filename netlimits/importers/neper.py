@@ -1,6 +1,6 @@
 """neper's `key=value` output of a client or a server of tcp_rr, tcp_stream and similar programs.
 
-Throughput is the receiver's rate, which the ends exchange.
+Throughput is the receiver's rate: the ends exchange their rates, except in old versions.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _stream(run: _Run, values: dict[str, Scalar]) -> dict[str, Scalar]:
     here = server == (receiver == "remote")
     rate = run.number("local_throughput" if here else "remote_throughput")
     if rate is None and (old := run.number("throughput_Mbps")) is not None:
-        rate = 1e6 * old  # from a version whose ends do not exchange rates
+        rate = 1e6 * old  # an old version prints only one rate
     mbps = measured_rate(rate, "neper") / 1e6
     figures: dict[str, Scalar] = {
         "throughput_mbps": mbps,

@@ -226,7 +226,7 @@ def _interim(run: _Run) -> Iterator[Mapping[str, float]]:
     ending, timeline = 0.0, []
     end = "local" if run.order[:1] == ["r"] else "remote"
     for place, (seconds, rate, count) in enumerate(run.interim):
-        if rate > 0:  # the printed time has two decimals, whose errors would add up
+        if rate > 0:  # exact; printed seconds have two decimals, whose errors would add up
             seconds = count * 8 / 1e6 / rate
         if seconds <= 0:
             continue

@@ -20,9 +20,10 @@ def amount(number: str, letter: str) -> float:
 
 
 def bytes_in(amounts: Sequence[str], rates: Sequence[str], seconds: float) -> float:
-    """Return the bytes of a line: rate × seconds, or the amount if that has more digits.
+    """Return the bytes of a line as rate × seconds, so that its rate stays the printed rate.
 
-    The seconds are rounded, so the printed rate is more precise than the amount per second.
+    A rate with fewer than `DIGITS` digits, and fewer than the amount, is too coarse: return the
+    amount.
     """
     if _digits(rates[0]) >= min(DIGITS, _digits(amounts[0])):
         return rate_mbps(*rates) * 1e6 / 8 * seconds

@@ -17,7 +17,8 @@ _MORE, _WAITING = 1.1, 2**20
 """Maximum of the arrived bytes: the sent bytes times this factor, plus this number of bytes."""
 
 _APART = 0.25
-"""Interim results of both ends are one row if they end at most this share of an interval apart."""
+"""Two ends' interim results become one row if their end times differ by at most this share of
+an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def _of_datagrams(flows: Sequence[FlowCounts]) -> Iterator[tuple[str, Scalar]]:
 
 @dataclass(frozen=True, slots=True)
 class InterimResult:
-    place: int  # its number, by which the results of both ends are matched
+    place: int  # its number in time; results of both ends with the same number match
     end: str  # the end that counted: "local" or "remote"
     way: str  # "send" or "recv"
     ending_s: float
@@ -144,7 +145,7 @@ class InterimResult:
     cwnd_bytes: float | None = None
 
     def figures(self, *, whole: bool) -> Iterator[tuple[str, float]]:
-        """Yield columns and values. With `whole`, the received rate is the throughput too."""
+        """Yield columns and values. If `whole`, the received rate is also `throughput_mbps`."""
         rate = mbps(self.count, self.seconds) or 0.0
         yield f"{self.end}_{self.way}_throughput_mbps", rate
         if self.way == "recv" and whole:
@@ -229,8 +230,8 @@ def rows(
 ) -> Iterator[Mapping[str, float]]:
     """Merge the interim results of both ends and directions into rows, in order of time.
 
-    If there is one direction (`whole`), the rate of arrived data is the throughput. Else it is the
-    sum of what both ends received.
+    If there is one direction (`whole`), throughput is the receiver's rate. For two directions it is
+    the sum of the rates that both ends received, in rows that have both.
     """
     merged: dict[tuple[int, int, str], dict[str, float]] = {}
     for timeline in sorted(timelines, key=lambda each: each[0].way if each else ""):

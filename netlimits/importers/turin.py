@@ -1,7 +1,8 @@
 """The Turin scripts' files: minimum, mean and maximum of several runs for each buffer length.
 
-`iperf3.txt` has lines of `length min mean max cpu_min cpu_mean cpu_max` with rates in Gbit/s;
-`nttcp.txt` has the number of buffers after the length, and Mbit/s. CPU is the client process's.
+`iperf3.txt` has lines of `length min mean max cpu_min cpu_mean cpu_max` with rates in Gbit/s.
+`nttcp.txt` also has the number of buffers, after the length; its rates are in Mbit/s. CPU figures
+are those of the client process.
 """
 
 from __future__ import annotations

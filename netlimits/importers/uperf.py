@@ -1,7 +1,7 @@
 """uperf's output: the run statistics, the total, and the raw statistics of `-R`.
 
-The master's row counts what the client handled. The other rows count what the other end handled,
-which has arrived if the profile only writes. K is 1024 bytes or 1000 bits.
+The master's row counts the client's bytes; the other rows count those of the other end. If the
+profile only writes, the latter are the bytes that arrived. K is 1024 bytes or 1000 bits.
 """
 
 from __future__ import annotations

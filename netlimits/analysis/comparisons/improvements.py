@@ -23,7 +23,7 @@ Request = str | Mapping[str, str | Sequence[str]]
 """"A over B" for two values of the row factor, or {factor: "A over B"} for any factors."""
 
 Places = Mapping[Key, tuple[str, Key]]
-"""Key of a cell -> its value of the compared factor, and its values of the other factors."""
+"""A cell's key -> its value of the compared factor as text, and the other factors' values."""
 
 _METHODS = {
     contrasts.WILCOXON: "within blocks: Hodges-Lehmann, Wilcoxon's interval",
@@ -49,8 +49,8 @@ class Pairing:
 class Improvement:
     """The ratio of a metric between two cells.
 
-    `key` has "A over B" for each factor in which the cells differ. `n` and `runs` are the sums of
-    both cells.
+    `key` has "A over B" for each factor in which the cells differ. `n` (ok runs with the metric)
+    and `runs` (runs with an outcome) are sums over both cells.
     """
 
     of: Pairing
@@ -112,8 +112,8 @@ def _values(factor: str, written: str) -> tuple[str, str]:
 def _places(frame: pd.DataFrame, keys: Sequence[str], factor: str) -> Places:
     """Return each cell's value of `factor`, and its values of the other factors.
 
-    `factor` may be absent from `keys` and still be determined by several of them: `transport` is
-    derived from `protocol` and `offloads`. A cell that pools several values is left out.
+    `factor` need not be in `keys` if they determine its value, as `protocol` and `offloads`
+    determine `transport`. A cell whose runs have several values of `factor` is left out.
     """
     others = [key for key in keys if key != factor]
     if factor not in keys:

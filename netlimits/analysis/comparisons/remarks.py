@@ -30,7 +30,10 @@ def ended(
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Yield a note for each side that has a smaller share of ok runs in some configuration."""
+    """Yield a note for each side that has a smaller share of ok runs in some configuration.
+
+    The note's example is a configuration in `lost`, where the shares differ significantly, if any.
+    """
     for fewer, name in enumerate(called):
         some = {
             row["key"]: row
@@ -53,8 +56,8 @@ def ended(
 def few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[str]:
     """Yield notes on too few runs or blocks.
 
-    The error rates in the notes come from simulated comparisons of 18 ratios, all truly 1 (CV 1 to
-    5 %).
+    The notes have rates of wrong differences. These come from simulated comparisons of 18 ratios
+    whose true value is 1, with a coefficient of variation of 1 to 5 %.
     """
     if unit is None:
         if any(row["blocks"] < intervals.ENOUGH for row in rows):

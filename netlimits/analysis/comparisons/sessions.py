@@ -1,10 +1,10 @@
 """Campaigns as sessions: sessions of the same machines differ even if nothing was changed.
 
-What a comparison can show depends on the number of sessions:
+Sessions -> what a comparison can show:
 
-    one session on each side      these two sessions differ, for whatever reason
-    one on each side, a bound     the sides differ by more than the bound, which widens the interval
-    several on one side or both   the means of the sides' sessions differ; a session is one value
+    one on each side              that these two sessions differ, for whatever reason
+    one on each side, a bound     that the sides differ by more than the bound (`differ_by`)
+    several on one side or both   that the sides differ; each session is one value, its runs' mean
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Sessions(NamedTuple):
 
 
 def number(runs: Runs) -> int:
-    """Return how many campaigns a side has; 1 for a relation, where their order is unknown."""
+    """Return the number of campaigns of a side; a relation always counts as one."""
     if isinstance(runs, Relation) or CAMPAIGN not in runs.columns:
         return 1
     return max(1, int(runs[CAMPAIGN].nunique()))
@@ -87,7 +87,8 @@ def widened(
 ) -> Contrast:
     """Widen two sessions' contrast by `differ_by`, the share by which sessions may differ anyway.
 
-    The p-value tests the hypothesis nearest to the contrast among all ratios within that bound.
+    The null hypothesis is any ratio within that bound. The p-value is that of the ratio nearest to
+    the contrast.
     """
     margin = math.log1p(differ_by)
     away = math.log(contrast.value)

@@ -27,7 +27,7 @@ Key = tuple[str, ...]
 
 
 def ok(side: pd.DataFrame, among: Sequence[str] | None) -> pd.DataFrame:
-    """Return the ok runs of a side that the function `factors` needs; no rows if all failed."""
+    """Return the ok runs of a side from which `factors` finds the factors; none if all failed."""
     runs = attempts.last_attempts(side)
     if len(runs) and "status" in runs.columns and not (runs["status"] == "ok").any():
         return runs.iloc[:0]

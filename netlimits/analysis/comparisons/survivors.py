@@ -1,9 +1,10 @@
 """Runs that did not end ok, and their effect on a comparison of the ok runs.
 
-Slow runs time out, so the remaining runs are too good. Therefore the side with the smaller share of
-ok runs is never called `better`. The other side is called `worse` only if it is still worse after
-the same share of its worst runs was left out (Lee, "Training, Wages, and Sample Selection", 2009).
-Fisher's exact test decides whether the shares differ significantly.
+Slow runs time out, so the remaining runs are too good. Therefore no ratio is `better` if the sides'
+shares of ok runs differ. If the share is smaller before than after, some of the worst runs of after
+are left out, so that both shares are equal. The verdict is `worse` only if it holds without them
+too (Lee, "Training, Wages, and Sample Selection", 2009). Fisher's exact test decides whether the
+shares differ significantly.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from netlimits.analysis.statistics import contrasts
 FEWER, MORE = "fewer", "more"
 """Verdicts: significantly fewer (or significantly more) runs ended ok after than before."""
 TERMS = 100_000
-"""Maximum number of outcomes that Fisher's test sums; further outcomes add nothing."""
+"""Maximum number of probabilities that Fisher's test sums; all further ones are negligible."""
 
 
 def fewer_side(row: Mapping[str, Any]) -> int | None:
@@ -71,7 +72,7 @@ def _choose(n: int, k: np.ndarray) -> np.ndarray:
 def best_runs(row: Mapping[str, Any], sample: np.ndarray, better: str) -> np.ndarray:
     """Return a mask of the best runs of `after`.
 
-    It keeps at most as many as would be ok if the share of ok runs were the same as before.
+    It leaves out so many runs that the share of ok runs is that of before, or less.
     """
     before, after = _crossed(row)
     share = min(1.0, before / after) if after else 1.0

@@ -124,5 +124,5 @@ def _width(runs: int, row: Mapping[str, Any]) -> float:
 
 
 def _least(ratios: int) -> int:
-    """Return the minimum number of blocks with which Wilcoxon's p, 2 / 2ⁿ, can be significant."""
+    """Return the least number n of blocks for significance: Wilcoxon's p is at least 2 / 2ⁿ."""
     return math.ceil(1 + math.log2(max(1, ratios) / FALSE_DISCOVERIES))

@@ -52,7 +52,8 @@ HEX = re.compile(r"\s+0x[0-9a-f]{4}:")
 def packets(text: str, name: str = "trace") -> Iterator[Packet]:
     """Yield the TCP packets of tcpdump's text, taken with `-n`; `seq` is -1 if not printed.
 
-    The output of `-ttt` and `-ttttt` looks the same: times that never fall count as elapsed time.
+    `-ttt` (time since the previous packet) and `-ttttt` (since the first packet) print the same
+    format. Times that never fall are taken as `-ttttt`.
     """
     lines: list[tuple[str, int, Packet | None]] = []
     for number, line in _lines(text):

@@ -31,7 +31,10 @@ COLUMNS = {
 }
 
 NEAR = 1 << 24
-"""Maximum distance in bytes of two sequence numbers that are both absolute, or both relative."""
+"""Bytes within which a sequence number must follow another to count as of the same kind.
+
+The kinds are absolute numbers and relative numbers, which begin near 0.
+"""
 
 
 def trace(
@@ -41,8 +44,8 @@ def trace(
 
     Args:
         source: A file (tcpdump's text, pcap or pcapng), its bytes, or, if it contains a line break,
-            tcpdump's text itself, taken with `-n` and any of its clocks. The output of `-ttt` and
-            `-ttttt` looks the same: times that never fall count as elapsed time.
+            tcpdump's text itself, taken with `-n` and any of its clocks. `-ttt` and `-ttttt` print
+            the same format: times that never fall are taken as `-ttttt`, since the first packet.
         control_port: Connections to or from this port are left out; None keeps all.
         mss: A captured packet longer than this (segmentation offload hands the NIC up to 64 KiB at
             once) is split into the segments of the wire, at the same time.
@@ -120,9 +123,9 @@ class _Count:
 
     A capture's numbers are absolute. tcpdump's text has absolute numbers in a connection's first
     packet and in SYNs, and relative numbers elsewhere. With -S all its numbers are absolute. The
-    first number after `base` decides: an absolute number is within NEAR of `base`, a relative
-    number is within NEAR of 0. Text that starts with small numbers is an excerpt: its numbers stay
-    unchanged.
+    first number other than `base` decides. It is absolute if it is `base` + 1, or if it is less
+    than NEAR above `base` and itself NEAR or more. If a text's first number is below NEAR and not
+    that of a SYN, the text is an excerpt: its numbers stay unchanged.
     """
 
     base: int
@@ -139,7 +142,7 @@ class _Count:
     def relative(self, number: int, decide: bool, is_ack: bool = False) -> int:
         """Return the number relative to `base`; on a long connection it exceeds 2³²."""
         if decide and self.absolute is None and number == self.base and not is_ack:
-            # data never has its SYN's number, so an equal number is relative
+            # data cannot have the number of its SYN, so the same number must be relative
             self.absolute = False if self.after_syn else None
         if decide and self.absolute is None and number != self.base:
             ahead = (number - self.base) % 2**32

@@ -25,10 +25,10 @@ from netlimits.model.cpu_categories import CATEGORIES as CATEGORIES
 
 ENDS = ("local", "remote")
 UNITS: Mapping[str, str] = {"sd_us_per_kib": "KiB", "sd_us_per_tran": "transaction"}
-"""Suffix of a column of service demand -> the unit of work that the demand is per."""
+"""Suffix of a column of service demand -> the unit of work, as in "µs per KiB"."""
 
 UNSORTED_NOTED = 5.0
-"""Percent of kernel samples in functions without a category above which there is a note."""
+"""A note appears if more than this percentage of kernel samples is in uncategorized functions."""
 
 
 class _HasFrame(Protocol):
@@ -50,10 +50,10 @@ def profile(
     Returns:
         A row for each configuration, end (`local`, `remote`) and category: the factors, `end`,
         `category`; `share_pct` with `share_low` and `share_high`, the share of all busy samples;
-        `cost_us` with `low` and `high`, that share of other runs' service demand, in µs of CPU
-        time for each `per` (KiB or transaction); `samples` of the category, `n` runs without a
-        profile and `profiled` runs. `attrs["notes"]` has the notes, and
-        `attrs["throughput"]` the ratio of profiled to other runs: value, low, high.
+        `cost_us` with `low` and `high`, the share times the service demand of runs without a
+        profile, in µs of CPU time; `per`, the unit of work (KiB or transaction); `samples` of
+        the category; `n`, runs without a profile; `profiled`, runs with one. `attrs["notes"]` has
+        the notes, and `attrs["throughput"]` the ratio of profiled to other runs: value, low, high.
 
     Raises:
         DataError: No run with a profile is ok, or no run without a profile is ok.

@@ -1,9 +1,9 @@
 """Shares of profile samples, and their products with service demand, with intervals.
 
-The interval of a share is Wilson's, with the number of samples reduced by the dispersion between
-profiled runs. Two intervals are combined by their distances from the estimates (Zou and Donner,
-"Construction of confidence limits about effect measures", 2008), for a product on the logarithmic
-scale.
+The interval of a share is Wilson's, with the number of samples divided by the dispersion between
+profiled runs. The interval of a difference or a product combines two intervals by the distances of
+their ends from their estimates. For a product these are distances of logarithms (Zou and Donner,
+"Construction of confidence limits about effect measures", 2008).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from netlimits.analysis.statistics.intervals import Interval
 from netlimits.model.cpu_categories import CATEGORIES
 
 DEGREES = 4
-"""Weight of the dispersion of all categories in a category's dispersion, in degrees of freedom."""
+"""Degrees of freedom with which all categories' mean dispersion enters that of each category."""
 
 LEAST = 5.0
 """Minimum number of expected samples of a category in each run, to estimate its dispersion."""

@@ -112,7 +112,11 @@ def _read_lines(text: str, given: Mapping[str, Any]) -> str:
 
 
 def _notation(frame: pd.DataFrame, path: Path, given: Mapping[str, Any]) -> dict[str, str]:
-    """Return `decimal` and `thousands` for `pandas.read_csv`; {} if no texts are numbers."""
+    """Return `decimal` and `thousands` for `pandas.read_csv`.
+
+    Return {} if no texts are numbers, or if columns have different notations. Raises ValueError if
+    a comma may be either, as in 1,234.
+    """
     comma = point = False
     groups: set[str] = set()
     unclear = ""
@@ -136,7 +140,7 @@ def _notation(frame: pd.DataFrame, path: Path, given: Mapping[str, Any]) -> dict
         comma = given["sep"] == ";"
         groups |= set() if comma else {","}
     if (comma and point) or len(groups) > 1:
-        return {}  # a metric that stays a text is reported with its value
+        return {}  # different notations; `foreign` reports a metric whose values stay texts
     notation = {"decimal": ","} if comma else {}
     return notation | ({"thousands": next(iter(groups))} if groups else {})
 

@@ -228,5 +228,5 @@ def _repeats(values: pd.Series[Any]) -> bool:
 
 
 def _unused_name(name: str, columns: Mapping[str, Any]) -> str:
-    """Return the factor's name, with a trailing `_` if a bookkeeping column or metric has it."""
+    """Return a factor's name; append `_` if a bookkeeping column or a metric has this name."""
     return f"{name}_" if name in IDENTITY or name in columns else name

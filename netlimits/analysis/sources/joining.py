@@ -63,7 +63,10 @@ def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Join frames row below row and merge their `attrs["columns"]`; add no column `campaign`."""
+    """Join frames row below row, without a column `campaign`.
+
+    Their `attrs["columns"]` are merged, or removed if a frame has none.
+    """
     together = pd.concat(parts, ignore_index=True)
     recorded = [part.attrs["columns"] for part in parts if "columns" in part.attrs]
     together.attrs.pop("columns", None)

@@ -1,7 +1,8 @@
 """Runs in DuckDB, when they are too many for memory.
 
-The factors are decided on a small frame with two rows of each kind of run (`sketches`). Figures are
-read as arrays, one column of all runs at a time (`streams`). Runs are counted in DuckDB.
+The factors are found in a small frame: two rows for each combination of labels, status and
+direction (`sketches`). Figures are read as arrays, one column of all runs at a time (`streams`).
+Runs are counted in DuckDB.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Relation:
 
     @property
     def attrs_without_planned(self) -> dict[str, Any]:
-        """The `attrs` of a selection of rows, whose number of planned runs is unknown."""
+        """The `attrs` for a selection of rows, without the number of planned runs of all rows."""
         return {name: value for name, value in self.attrs.items() if name != "planned"}
 
     @cached_property
@@ -159,8 +160,8 @@ class Relation:
     def breaks(self, least: float) -> list[float]:
         """Find the pauses between a run's end and the next start.
 
-        Runs are grouped by start into bins of `least / 2` seconds. DuckDB returns only the first
-        start and the last end of each bin.
+        Runs are grouped by start into bins of `least / 2` seconds, within which no pause can be
+        long enough. DuckDB returns only the first start of each bin, and the end of its last run.
 
         Args:
             least: Seconds that a pause must exceed.
@@ -191,7 +192,7 @@ class Relation:
 
     @cached_property
     def cache(self) -> dict[Any, Any]:
-        """Results that other modules keep with the relation, by name."""
+        """Results that other modules store with the relation, by a name of their own."""
         return {}
 
 

@@ -118,7 +118,7 @@ def checked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def _with_numbers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Return the frame. Raises DataError if a column of run numbers or durations is not numeric."""
+    """Return the frame. Raises DataError if `run`, `block`, `attempt` or `duration_s` has texts."""
     for name in ("run", "block", "attempt", "duration_s"):
         if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name]):
             texts = frame[name].astype(str)

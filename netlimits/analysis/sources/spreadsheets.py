@@ -11,7 +11,7 @@ from netlimits.model import cells
 
 
 def to_csv(frame: pd.DataFrame, *, header: bool = True) -> str:
-    """Return the frame as CSV; numbers are written unchanged."""
+    """Return the frame as CSV. Texts that a spreadsheet could take for a formula are escaped."""
     texts = [str(name) for name in frame.columns]
     for place in _of_texts(frame):
         texts += [text for text in frame.iloc[:, place].unique() if isinstance(text, str)]

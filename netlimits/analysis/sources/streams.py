@@ -58,10 +58,10 @@ def _fill(arrays: Sequence[np.ndarray], filled: np.ndarray, batches: pa.RecordBa
 def by_block(
     runs: Relation, keys: Sequence[str], column: str, most: float, blocks: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return each block's sum of the ok runs' scores, number of ok runs and number of failed runs.
+    """Return three arrays over blocks: sum of ok runs' scores, their number, and failed runs.
 
-    A score is the run's distance from the mean of its combination of keys, in standard deviations,
-    clipped at `most`. Only the first `blocks` blocks are read.
+    A run's score is its distance from the mean of all ok runs with the same keys, in standard
+    deviations, limited to ±`most`. Only the first `blocks` blocks are read.
     """
     value, names = _number(runs, column), [quoted(name) for name in keys]
     cells = "".join(f", runs.{name} as {name}" for name in names)
@@ -90,7 +90,7 @@ def by_block(
 
 
 def _number(runs: Relation, column: str) -> str:
-    """Return SQL for a column as numbers; tools' own columns fill gaps, as in `frames.usable`."""
+    """Return SQL for a column as numbers; if null, the tool's own column, as in `frames.usable`."""
     if column == "block":
         return "runs.block"
     own = frames.tools_own_of(runs.columns, column)

@@ -23,9 +23,9 @@ LIMITS = {
     "CPU": ("cpu_peak_pct", 95.0),
     "receive queue": ("rcvbuf_used_pct", 50.0),
 }
-"""Limit of an end in an interval -> the column that shows it, and the minimum of its value.
+"""What limits an end in an interval -> the column that shows this, from which value on.
 
-The first limit that applies counts.
+If several apply, the first counts.
 """
 
 
@@ -101,8 +101,8 @@ def interim(
 ) -> list[dict[str, Any]]:
     """Return rows with latency or received throughput from interim results, without end and role.
 
-    `begin_s` is time 0 in seconds since 1970, by the clock of `ending_s`. `outstanding` is the
-    number of transactions in flight. Divided by the transaction rate it gives the mean latency.
+    `begin_s` is time 0 in seconds since 1970, by the clock of `ending_s`. Mean latency is
+    `outstanding`, the number of transactions in flight, divided by the transaction rate.
     """
     rows: dict[tuple[str, float], dict[str, Any]] = {}
     for result in results:

@@ -55,9 +55,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A frame's runs with an outcome, by factors.
+    """The runs of a frame that have an outcome (`tried`), grouped into cells by factors.
 
-    `places` and `ok` have the positions of each cell's runs, and of its ok runs, in `tried`.
+    `places` has the positions in `tried` of each cell's runs, and `ok` those of its ok runs.
     """
 
     keys: tuple[str, ...]
@@ -80,7 +80,7 @@ class CellRuns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """A relation's runs by factors; only the requested metric (and block) is read."""
+    """A relation's runs, grouped by factors; of a run, only the metric and the block are read."""
 
     keys: tuple[str, ...]
     relation: Relation
@@ -88,7 +88,7 @@ class Streamed:
 
 
 def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | Streamed:
-    """Return the runs by the factors `keys`, with blocks if `compares`.
+    """Return the runs grouped by the factors `keys`, with their blocks if `compares`.
 
     Raises DataError if no run is ok.
     """
@@ -165,8 +165,8 @@ def _streamed(grid: Streamed, metric: Metric) -> list[CellRuns]:
 def cells(grid: Grid | Streamed, metric: Metric, *, partial: bool = False) -> list[Cell]:
     """Return each cell of a metric, in the order of `wording.rank`.
 
-    Raises DataError if a value is infinite, all are missing, or only some runs of a cell have one
-    (unless `partial`).
+    Raises DataError if a value is infinite, or if all values are missing. Unless `partial`, it also
+    raises DataError if only some runs of a cell have a value.
     """
     every = rows(grid, metric)
     if any(np.isinf(each.values).any() for each in every):

@@ -2,8 +2,8 @@
 
 The change points minimize the squared deviations from the levels plus a penalty for each change
 (PELT, Killick et al. 2012). Deviations are in units of the noise, which is estimated from
-successive differences (von Neumann 1941). Each change is then moved to the place that has the
-highest probability of being at most one value off.
+successive differences (von Neumann 1941). Each change is then moved to the place that is most
+probably right or only one value off.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def change_points(values: Sequence[float]) -> list[int]:
     if (series > 0).all():
         series = np.log(series)
     places: list[int] = []
-    for _ in range(3):  # a large step counts as noise until it is known
+    for _ in range(3):  # repeat: the first estimate of the noise includes the steps
         noise = _noise(series, places)
         if not noise > 0:
             return places
@@ -54,7 +54,7 @@ def change_points(values: Sequence[float]) -> list[int]:
 
 
 def _placed(scaled: np.ndarray, places: Sequence[int]) -> list[int]:
-    """Return the changes, each moved to where it is most probably at most one value off."""
+    """Return the changes, each moved to the place that is most probably at most one value off."""
     placed = [0, *places, len(scaled)]
     for at in range(1, len(placed) - 1):
         start, end = placed[at - 1], placed[at + 1]

@@ -3,7 +3,7 @@
 A run's score is its distance from its configuration's mean in standard deviations (at most CLIP); a
 block's score is the mean of its runs' scores. The first test compares the sum of products of
 neighbouring blocks' scores with its distribution over all orders of the blocks (Wald and Wolfowitz
-1943). The second test does so with the sum of products of scores and numbers of failed runs.
+1943). The second test does the same with the products of blocks' scores and numbers of failed runs.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def order(runs: pd.DataFrame) -> RunOrder:
 def by_block(order: RunOrder, cells: Iterable[tuple[np.ndarray, np.ndarray]]) -> Blocks:
     """Return the scores of the blocks.
 
-    `cells` has, for each cell, the values of its ok runs and the codes of their blocks.
+    `cells` has two arrays for each cell: the block codes of its ok runs, and their values.
     """
     sums, runs = np.zeros(order.blocks), np.zeros(order.blocks)
     for codes, values in cells:
@@ -98,7 +98,7 @@ def _blocks(sums: np.ndarray, runs: np.ndarray, failed: np.ndarray, single: bool
 
 
 def of_grid(grid: Grid | Streamed, metric: Metric, known: RunOrder | None) -> Blocks | None:
-    """Return the blocks' scores of a metric; None for a relation without blocks."""
+    """Return the blocks with their scores for a metric; None for a relation without blocks."""
     if isinstance(grid, Streamed):
         if not grid.relation.in_blocks:
             return None

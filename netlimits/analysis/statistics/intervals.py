@@ -1,7 +1,8 @@
 """Intervals of one sample of runs: a mean, a median, and a location of paired differences.
 
-`benchmarks/coverage.py` prints the coverage of each interval. Student's t does not hold if a few
-runs are slower. The median's interval and Wilcoxon's interval hold then, from six runs on.
+`benchmarks/coverage.py` prints the coverage of each interval. If a few runs are much slower,
+Student's t covers less than its confidence level. From six runs on, the intervals of the median and
+of Wilcoxon keep theirs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ ENOUGH = 6
 """Minimum number of runs, or blocks, for an interval that assumes no distribution."""
 
 RARE = 60
-"""Number of runs that includes an event of one run in twenty with a probability of 95 %."""
+"""Number of runs that show, with a probability of 95 %, what happens to one run in twenty."""
 
 _EXACT = 60
 """Maximum number of differences for the exact distribution of signed ranks. For more differences it
@@ -126,7 +127,7 @@ def hodges_lehmann(differences: np.ndarray, confidence: float = 0.95) -> Interva
     rank = _signed_rank(n, (1 - confidence) / 2)
     ranks = [(pairs - 1) // 2, pairs // 2, rank - 1, pairs - rank]
     ordered = np.sort(differences)
-    if n > walsh.ALL:  # with so many averages the two middle ones are nearly equal
+    if n > walsh.ALL:  # save a search: the two middle averages are nearly equal
         ranks[0] = ranks[1]
     order_statistics = walsh.ranked(ordered, ranks)
     return Interval(

@@ -17,7 +17,7 @@ ALL = 1500
 """Maximum number of values for which all averages are computed."""
 
 STRIDE = 1024
-"""Number of values to search for at once, within the part of the array where they must be."""
+"""Number of values in a search, which covers only the part of the array where they must be."""
 
 _ALIKE = 1e-11
 """Averages that differ by less than this share are equal, since sums are rounded."""
@@ -44,7 +44,7 @@ def _reach(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "righ
     others = 2 * t - ordered[: np.searchsorted(ordered, t, side=side)]
     reach = np.empty(len(others), np.intp)
     first = np.searchsorted(ordered, others[::STRIDE], side=side).tolist()
-    # `others` fall, so the positions within a stretch are between the positions at its ends
+    # `others` descend, so a stretch's positions are between those of its first value and the next's
     for stretch, (high, low) in enumerate(pairwise([*first, 0])):
         some = slice(stretch * STRIDE, (stretch + 1) * STRIDE)
         reach[some] = ordered[low:high].searchsorted(others[some], side=side)
@@ -85,7 +85,7 @@ def _average(ordered: np.ndarray, place: int) -> float:
 
 
 def _guesses(ordered: np.ndarray) -> list[float]:
-    """Return two guesses around the middle; most callers ask for ranks between them."""
+    """Return a value above and a value below the median, between which most wanted averages are."""
     n = len(ordered)
     first, middle, third = ordered[[n // 4, n // 2, 3 * n // 4]].tolist()
     margin = 4 * (third - first) / n**0.5

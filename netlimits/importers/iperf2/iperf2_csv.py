@@ -1,8 +1,8 @@
 """iperf 2's `-y C`: one line for each interim result and each stream, with or without a header.
 
-2.0 prints the address of its own end first. The end is a server if this port is 5001 or below the
-ephemeral ports. 2.1 and later print the client's address first, so the user must state which end
-printed the file.
+iperf 2.0 prints its own address and port first. If that port is 5001 or not ephemeral, it is a
+server. Versions from 2.1 print the client's address first, on both ends. Unless a header or UDP
+loss shows which end printed the file, the user must state it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,10 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
 
 
 def _begins(key: str, seen: Mapping[str, float], time: float, result: Result, summed: bool) -> bool:
-    """Return True if a row begins another test; a test's streams begin within half its length."""
+    """Return True if a row begins another test: a new connection after a sum, or a late one.
+
+    Streams of one test begin within half the test's length, or within 1 s if that is longer.
+    """
     if key in seen or not seen:
         return False
     apart = time - max(seen.values())
@@ -119,7 +122,7 @@ def _received(
 
 
 def _is_service(match: re.Match[str]) -> bool:
-    """Return True if the first port is a server's: in 2.0 the end that printed received data."""
+    """Return True if the first port is a server's. In 2.0 that row counts received data."""
     local, peer = int(match["port"]), int(match["peer"])
     return match["id"] != "-1" and (local == _PORT or 0 < local < _EPHEMERAL <= peer)
 
@@ -158,7 +161,7 @@ def _result(match: re.Match[str], names: list[str]) -> Result:
         tcp = (retries, window * 1024 if window and window > 0 else None, rtt or None)
     stream = "SUM" if match["id"] == "-1" else _connection(match)
     start, end = float(match["start"]), float(match["end"])
-    # the rate has more digits than times with one decimal
+    # bytes / seconds would be a less exact rate: times have only one decimal
     count = max(0.0, float(match["speed"])) / 8 * (end - start)
     return Result(stream, start, end, count, datagrams, tcp)
 

@@ -67,17 +67,19 @@ def _runs(source: SourceText) -> Iterator[Iperf2Run]:
         elif banner := _CLIENT.fullmatch(line):
             protocol = banner[2].lower()
             if run is not None and run.streams and not run.results and not run.error:
-                # `connected` lines came first; this banner belongs to them
+                # the banner belongs to this run, whose `connected` lines were printed before it
                 run.protocol, run.answers = protocol, serving
                 continue
             if run is not None:
                 yield run
-            answers = serving and run is not None and run.peer == banner[1]  # -r, at the server
+            # -r: after the first test the server connects to the client and prints this banner
+            answers = serving and run is not None and run.peer == banner[1]
             run, facts = Iperf2Run(number, answers, protocol, reverse=answers), {}
             run.listens, serving = listens if serving else "", answers
         connected = _CONNECTED.fullmatch(line)
         if connected and run is not None and whole_lines(run.results):
-            returns = bool(run.listens) and connected["port"] == run.listens  # -r, at the client
+            # -r: after its test the client accepts the server's connection
+            returns = bool(run.listens) and connected["port"] == run.listens
             if serving or returns:
                 yield run
                 run = Iperf2Run(number, serving, protocol, reverse=returns)

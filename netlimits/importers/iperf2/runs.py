@@ -47,7 +47,10 @@ class Iperf2Run:
         return self.full or bool(self.back and set(self.streams) - self.back)
 
     def ways(self) -> Sequence[Iperf2Run]:
-        """Return a run without sums for each direction; client to server comes first."""
+        """Return this run, or one run for each of two directions, client to server first.
+
+        The runs of two directions lack the lines with sums of all streams.
+        """
         if not self.both:
             return [self]
         if not self.back:

@@ -1,8 +1,8 @@
 """Assign the values of netperf's tables (`-o` and `-O`) to selectors.
 
-For an unknown selector, `-o` prints no header, but an empty field in each row. For a selector
-without a value, `-O` prints nothing. A row is read if exactly one alignment with its header fits
-the kinds of the values.
+If netperf does not know a requested selector, `-o` prints no header for it, but an empty field in
+each row. If a selector has no value, `-O` prints nothing. So a row may have more or fewer fields
+than its header. A row is read if its fields can be assigned to the selectors in exactly one way.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from netlimits.importers.netperf.headers import CSV_NAMES, HEADERS
 from netlimits.metrics.selectors import is_text
 
 Columns = tuple[str | None, ...]
-"""Selectors in order; None for an ambiguous header, whose values are left out.
+"""Selectors in order; None for a header that two selectors share, whose values are left out.
 
-A name that is not a selector (as `--columns` may contain) stands for an empty field.
+The user's `--columns` may contain other names: their field must be empty in each row.
 """
 
 COLUMN_LIMIT = 400
@@ -125,7 +125,7 @@ def spaced_row(columns: Columns, line: str, starts: Sequence[int] = ()) -> dict[
 
 
 def _csv_fields(line: str) -> Iterator[str]:
-    """Yield the fields without the space after an empty one; quoted fields keep their quotes."""
+    """Yield the fields, stripped of blanks; quoted fields keep their quotes."""
     place = 0
     while True:
         match = _FIELD.match(line, place)
@@ -183,7 +183,7 @@ def _fits(selector: str | None, text: str) -> bool:
 
 
 def _cells(block: Sequence[str], place: int) -> Iterator[tuple[str, int]]:
-    """Yield the selectors whose header stands at `place`, and the header's width."""
+    """Yield each selector whose header begins at the offset `place`, and the header's width."""
     for selector in _BY_FIRST_WORD.get(block[0][place:].partition(" ")[0], ()):
         header = HEADERS[selector]
         width = max(map(len, header))

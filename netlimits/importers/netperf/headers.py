@@ -130,7 +130,7 @@ HEADERS: dict[str, Lines] = _OTHERS | {
 """Selector -> the four lines of its header, padded with empty lines."""
 
 CSV_NAMES: dict[str, tuple[str, ...]] = {}
-"""Name in an `-o` header -> the selectors that print it: two selectors if 2.7.0 confuses names."""
+"""Name in an `-o` header -> its selector, or both if 2.7.0 prints the same name for two."""
 for _selector, _lines in HEADERS.items():
     _name = " ".join(line for line in _lines if line)
     CSV_NAMES[_name] = (*CSV_NAMES.get(_name, ()), _selector)

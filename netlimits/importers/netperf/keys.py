@@ -1,7 +1,7 @@
 """Split netperf's `-k` pairs into runs if no other line separates the runs.
 
-A run is the shortest sequence of keys that gives all keys when repeated. Without such a sequence,
-a key that repeats with another value begins the next run.
+If the keys are one sequence repeated, each repetition is a run. In all other cases, a key that
+occurs again with another value begins the next run.
 """
 
 from __future__ import annotations

@@ -15,7 +15,10 @@ from netlimits.tools.netperf.results import column, refuse_no_data, value
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """The test that a banner names; "" is unknown. `width` is the argument of `-I` in percent."""
+    """The test that a banner names; "" is unknown.
+
+    `width` is the whole width of the confidence interval that `-I` requested, in percent.
+    """
 
     name: str = ""
     protocol: str = ""
@@ -72,7 +75,7 @@ _NOT_ASKED = re.compile(r"-1(\.0*)?|-?nan")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d{1,3})?")
 _PERCENT = re.compile(r"(LOCAL|REMOTE)_CPU_(UTIL|PEAK_UTIL|PERCENT_\w+)")
 _WORK = re.compile(r"(LOCAL|REMOTE)_SD")
-_FULL = 100.5  # a TCP_CRR of 2.7.0 with -C prints 500
+_FULL = 100.5  # CPU percent, with rounding; a TCP_CRR of 2.7.0 with -C wrongly prints 500
 
 
 def test(line: str) -> Test | None:

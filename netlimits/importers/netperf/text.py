@@ -32,13 +32,15 @@ _OWN_FAILURE = re.compile(
     r"|(get|set)_(remote|local|transport|tcp|sock)\w*: .*|create_data_socket: .*|catcher: .*"
     r"|shutdown_control: .*|calibrate_\w+: .*|remote error \d+.*|The test you requested .*"
 )
-"""Errors that only netperf prints. Another `word: text` counts only beside netperf's output."""
+"""Errors that only netperf prints. Any other `word: text` line is an error only if netperf's
+banner, header or error precedes it."""
 _WARNING = "catcher: timer popped with times_up != 0"
 """netperf's timer fired late; the figures are valid."""
 _FAILED = re.compile(r"establish_control could not .*|and that test family has been compiled .*")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _ANOTHER = re.compile(r"establish control: |The test you requested ")
-"""First line of an error that counts as a failed run without a banner. `_FAILED` is the last."""
+"""First line of an error of several lines, which is a failed run even if no banner precedes it.
+`_FAILED` matches the error's last line."""
 _HISTOGRAM = re.compile(
     r"Histogram of .*|(UNIT|TEN|HUNDRED)_(N|U|M)?SECS? *:.*|>100_SECS *:.*|HIST_TOTAL *:.*"
 )
@@ -282,7 +284,10 @@ class _Reading:
         self._announced, self._headed, self._rows, self._goes_on = 0, False, [], False
 
     def _pair(self, key: str, text: str) -> None:
-        """Consume a `-k` pair. Interim results may begin a run, or end the runs before them."""
+        """Consume a `-k` pair, which begins a run if it follows a table's row.
+
+        An interim result begins a run if it follows final results, or repeats an earlier key.
+        """
         interim = _INTERIM_KEY.fullmatch(key) is not None
         if not interim and key not in HEADERS:
             self._source.refuse(
