@@ -121,7 +121,7 @@ def _of_interface(
 def _longest(
     pairs: Sequence[tuple[Reading, Reading]], active: Sequence[int], seconds: float
 ) -> tuple[int, int]:
-    """Return the first and last interval of the `seconds` in which most bytes were carried."""
+    """Return the first and last interval of the `seconds` with most bytes (0: of the transfer)."""
     begins = [pairs[at][0].at for at in active]
     spans = []
     for place, first in enumerate(active):
