@@ -279,8 +279,7 @@ class Shell:
             self._terminate(pid)
 
     def _terminate(self, pid: int) -> None:
-        """Send SIGTERM by a second program, and wait until that has ended, to spare later
-        commands."""
+        """Send SIGTERM by a second program. Wait for its end, to spare later commands."""
         killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._relogin_s)
         try:
             until = time.monotonic() + KILL_GRACE + self._relogin_s
