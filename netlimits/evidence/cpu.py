@@ -38,8 +38,8 @@ HZ = 100
 
 CLOCK_S = 0.05
 """Maximum difference in seconds between the wall times by the clock and by the uptime. A larger
-difference means that the clock was set. Truncating the uptime to 10 ms makes a smaller
-difference."""
+difference means that the clock was set. A smaller one is normal: the uptime is truncated to 10
+ms."""
 
 IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL = 3, 4, 5, 6, 7
 """Columns of a CPU's line in /proc/stat, counted from 0; before them come user, nice and system."""

@@ -170,7 +170,7 @@ def probe() -> tuple[str, ...]:
 
 
 def begun(stderr: str) -> bool:
-    """Return True once the counting command, whose stderr this is, counts every drop."""
+    """Return True once the command has printed that it counts every drop."""
     return BEGUN in stderr
 
 

@@ -100,7 +100,7 @@ def shared(
 ) -> tuple[int, int] | None:
     """Return the indexes of the first and last sample between which all streams carried data.
 
-    `sums` has for each sample the bytes of each connection so far, if it has carried any.
+    `sums` has for each sample the bytes that each connection has carried so far, if any.
     `moved` has the bytes of the interface. The last interval is left out if a stream may have ended
     within it. Return None unless exactly `streams` connections carried data.
     """
@@ -123,7 +123,7 @@ def shared(
 
 
 def _flows(moved: Sequence[float | None], begin: int, stop: int) -> bool:
-    """Return True if the interval after sample `stop` has ACTIVE of the mean bytes before it."""
+    """Return True if the interval after `stop` has ACTIVE of the mean bytes since `begin`."""
     if not moved or None in moved[begin : stop + 2]:
         return False
     before, here, after = (moved[at] or 0 for at in (begin, stop, stop + 1))
