@@ -7,7 +7,7 @@ measured, because kernels are tickless when idle. Wall time is taken from the ho
 
 Columns with `ticks` in their names follow netperf's own formula (calc_service_demand of netlib.c).
 It counts ticks, takes iowait as busy, and averages the shares of the CPUs. The kernel misses only
-busy ticks, so 1 - util = (1 - util by ticks) x (1 - lost share) for each CPU.
+busy ticks. So for each CPU without iowait: 1 - util = (1 - util by ticks) x (1 - lost share).
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ HZ = 100
 """Ticks per second in /proc/stat (USER_HZ), whatever the kernel's own timer."""
 
 CLOCK_S = 0.05
-"""Maximum difference in seconds between the wall times by the clock and by the uptime. If it is
-larger, the clock was set. The uptime is truncated to 10 ms."""
+"""Maximum difference in seconds between the wall times by the clock and by the uptime. A larger
+difference means that the clock was set. A smaller one is normal: the uptime is truncated to 10
+ms."""
 
 IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL = 3, 4, 5, 6, 7
 """Columns of a CPU's line in /proc/stat, counted from 0; before them come user, nice and system."""
@@ -111,7 +112,7 @@ def times(completed: Completed) -> CpuTimes:
             uptime = uptime or name
         if not _CPU.fullmatch(name):
             continue
-        fields = rest.split()[:8]  # user time includes the guest times, the columns after these
+        fields = rest.split()[:8]  # later columns are guest times, which user time includes
         if len(fields) < 8 or not all(map(_TICKS.fullmatch, fields)):
             raise ToolFailure(f"{completed.host}: /proc/stat is incomplete: {line[:80]!r}")
         cpus.append(int(name[3:]))

@@ -26,7 +26,7 @@ shift
 [ "$(id -u)" = 0 ] || exec sh -c "$script" sh "$@"
 exec unshare -m sh -c "$script" sh "$@"
 """
-"""Run the script in argument 1. A root login runs it in a separate mount namespace."""
+"""Run the script in argument 1. As root, it runs in its own mount namespace, since it may mount."""
 
 _FIND = r"""
 separate=$1
@@ -65,7 +65,7 @@ tracepoint:skb:kfree_skb /args->protocol == 0x0800 || args->protocol == 0x86dd/ 
 }"""
 
 _OF_RX_SK = "if ($n == 0) { $n = ((struct sock *)args->rx_sk)->__sk_common.skc_net.net->ns.inum; }"
-"""Text for RX_SK on Linux 6.11 and later, where the event has the packet's receiving socket."""
+"""Replaces RX_SK on Linux 6.11 and later, where the event has the packet's receiving socket."""
 
 _SCRIPT = rf"""{_FIND}
 show() {{
@@ -170,7 +170,7 @@ def probe() -> tuple[str, ...]:
 
 
 def begun(stderr: str) -> bool:
-    """Return True once the command of `command` counts every drop."""
+    """Return True once the command has printed that it counts every drop."""
     return BEGUN in stderr
 
 

@@ -158,7 +158,8 @@ FACTS: tuple[Fact, ...] = (
 
 
 TOGETHER = 7
-"""Number of facts that are read in one round trip. If one hangs, the facts after it are absent."""
+"""Number of facts to read in one round trip. If a fact hangs, the facts after it in the same round
+trip are absent."""
 
 
 def read(host: CommandRunner, interface: str) -> dict[str, dict[str, Any]]:

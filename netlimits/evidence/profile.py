@@ -16,7 +16,7 @@ FOLD_SECONDS = 240.0
 """Deadline of the third script in seconds. It folds 2 s of one busy CPU in about a second."""
 
 STACKS, OUTPUT = 3_000, 20_000
-"""Maximum number of stacks to print whole (the most frequent stacks), and of shortened stacks."""
+"""Maximum number of stacks to print whole (the most frequent), and of rarer, shortened stacks."""
 
 _RIGHTS = r"""
 root="sudo -n --"

@@ -86,7 +86,7 @@ class BackgroundCommand:
             if not self._shell.reached_end(wait):
                 return
             self._completed = self._shell.completed()
-        except BaseException as error:  # `stop` raises this error
+        except BaseException as error:  # for `stop`, which raises it
             self._error = error
         self._give_back(self._shell)
         self._over = True

@@ -107,7 +107,7 @@ class Host(Protocol):
 
         Returns:
             A function that waits for the results and returns them. Call it unless the host is
-            closed. If `begins(commands)` is False, the commands run only during this call.
+            closed. If `begins(commands)` is False, the commands run only when it is called.
         """
 
     def begins(self, commands: Sequence[Command]) -> bool:
@@ -182,7 +182,8 @@ def must(completed: Completed) -> Completed:
         The same result.
 
     Raises:
-        CommandFailed: If it did not. The message has the command and the start of its output.
+        CommandFailed: If the command exited otherwise or timed out. The message has the command
+            and the start of its output.
     """
     if completed.status == 0 and not completed.timed_out:
         return completed

@@ -2,7 +2,8 @@
 
 The commands must end at once and need no input. A round trip and a `timeout` for each of them would
 cost more than the command itself. After each command, the script prints a mark with a random word
-on both outputs. A command that is itself a `sh` script runs in a subshell, to start no new `sh`.
+on both outputs. A command that is a `sh` script runs in a subshell, not in a new `sh`, unless its
+text forbids that.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def split(completed: Completed, commands: Sequence[Command], nonce: str) -> list
     """Split the script's result into one result per command.
 
     If the script timed out or was ended early, some commands did not end. They get the script's
-    status, and the first of them gets the rest of the output.
+    status (1 if it is 0), and the first of them gets the rest of the output.
     """
     end = re.compile(rf"\n{nonce} (\d{{1,3}})\n")
     out, err = end.split(completed.stdout), end.split(completed.stderr)

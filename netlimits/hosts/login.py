@@ -25,7 +25,7 @@ from netlimits.model import Command, Completed
 class LoginHost:
     """A host that runs commands over a Login; implements `base.Host`.
 
-    It closes the Login, also if no first shell can be opened.
+    `close` closes the Login too, and so does an error while the first shell is opened.
     """
 
     def __init__(self, name: str, login: Login, patience: Patience | None = None) -> None:
@@ -167,7 +167,7 @@ class LoginHost:
             raise ConnectionLost(lost, host=self.name)
 
     def _quickest(self, commands: Sequence[Command]) -> Shell:
-        """Return a Perl process if these or earlier commands have Perl code, else a `sh`."""
+        """Return a Perl process if commands so far have Perl code and Perl works, else a `sh`."""
         wanted = self._perl if self._perl is not None else any(c.perl for c in commands)
         if wanted and takes(commands):
             try:

@@ -16,7 +16,7 @@ and returns the exit status. It may call:
 
 A request starts with a line: the nonce in two parts, the size of the rest in bytes, the deadline
 and the grace period. The rest is a list of words, each after its length. The first word is the mark
-between commands. For each command follow the number of its words, its Perl code (which may be
+between commands. Then come, for each command: the number of its words, its Perl code (which may be
 empty), and its arguments.
 """
 

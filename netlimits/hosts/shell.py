@@ -42,8 +42,7 @@ ROOTS_PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 """Directories of ethtool, tc and netserver, which a user's PATH may lack."""
 
 _NEEDED = ("timeout", "setsid", "base64", "flock")
-# busybox's timeout kills the command but not its children; it is recognized by its lack of
-# --version.
+# busybox's timeout, which has no --version, kills the command but not its children
 _WHOLE_GROUP = "timeout --version || missing=$missing/timeout"
 
 _SLOW = "; if it is only slow, give it longer: --patience"
@@ -110,7 +109,7 @@ def brief(argv: tuple[str, ...]) -> str:
 
 
 def command_name(argv: tuple[str, ...]) -> str:
-    """Return a command's name for messages: the quoted command line, or the name of a script."""
+    """Return a command's name for messages: the quoted command line, or a script's name if any."""
     if argv[:2] != ("sh", "-c"):
         return f"`{brief(argv)}`"
     name = argv[3] if len(argv) > 3 else ""
@@ -280,7 +279,7 @@ class Shell:
             self._terminate(pid)
 
     def _terminate(self, pid: int) -> None:
-        """Send SIGTERM by a second program, and wait for it: it must not hit a later command."""
+        """Send SIGTERM by a second program. Wait for its end, to spare later commands."""
         killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._relogin_s)
         try:
             until = time.monotonic() + KILL_GRACE + self._relogin_s

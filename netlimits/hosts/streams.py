@@ -63,7 +63,7 @@ class Login(Protocol):
     """A connection that can start programs."""
 
     def open(self, program: str, seconds: float) -> Stream:
-        """Start `program` within `seconds`; it consists of words that any login shell understands.
+        """Start `program`, a command line for any login shell, within `seconds`.
 
         Raises ConnectionLost if there is no answer, or SessionRefused if the host allows no more
         programs.
@@ -212,7 +212,7 @@ class Talk:
             self.moved_at = time.monotonic()
         if sent:
             self.unsent = self.unsent[result.sent :]
-            self.sent_at = began  # the earliest possible time
+            self.sent_at = began  # the earliest time at which they can have been sent
         self.out.feed(result.stdout)
         self.err.feed(result.stderr)
         if self.out.garbled or self.err.garbled:

@@ -35,7 +35,7 @@ def at_once(
 ) -> list[B]:
     """Call `act` on all items in up to `most` threads; return the results in order.
 
-    If a call raises an error, the first item's error is raised after all calls.
+    If calls raise errors, the error of the first of these items is raised after all calls.
 
     If the wait is interrupted, no further item starts, and `leave` is called to cut short the calls
     in progress.
@@ -56,7 +56,8 @@ def at_once(
                     future.set_exception(error)
 
     count = min(len(futures), most)
-    inline = current_thread() is not main_thread()  # only the main thread can be interrupted
+    # only the main thread must stay free for Ctrl-C; any other thread does a share of the work
+    inline = current_thread() is not main_thread()
     threads = [Thread(target=work, name=f"at once {n}", daemon=True) for n in range(count - inline)]
     try:
         for thread in threads:

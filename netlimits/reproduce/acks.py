@@ -59,9 +59,9 @@ def _chart() -> Mapping[str, Chart]:
 
 
 def _changes(where: Where, segments: int, tso: str) -> dict[str, ComputedFigure]:
-    """Return the drop of the service demand from 2 to `segments` per ACK, and the reverse rise.
+    """Return the drop of the service demand from 2 to `segments` segments per ACK, in %.
 
-    Both are in %.
+    The result also has the rise from `segments` to 2 segments per ACK, in %.
     """
 
     def figures(frame: pd.DataFrame) -> dict[str, float]:
@@ -207,7 +207,7 @@ def _deferred_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _first_port(name: str) -> int:
-    """Return the port of a trace's first packet, of a connection that `bursts.trace` leaves out."""
+    """Return netserver's port in a trace: the destination port of the first packet."""
     first = published.path(name).read_text(encoding="utf-8").partition("\n")[0]
     return int(first.partition(" > ")[2].partition(":")[0].rpartition(".")[2])
 

@@ -152,9 +152,9 @@ def gain(
     first: str,
     second: str,
 ) -> Measure:
-    """Return a measure of a ratio of ratios: one for query `first`, divided by one for `second`.
+    """Return a measure of a ratio of ratios: that of query `first`, divided by that of `second`.
 
-    Both are ratios of the metric `of` at `over` to `under`, as in `ratio`.
+    For each query, the inner ratio is the metric `of` at `over`, divided by its value at `under`.
     """
 
     def sample(frame: pd.DataFrame) -> Sample:
@@ -198,7 +198,10 @@ def of_blocks(
     over: float | Callable[[pd.DataFrame], float],
     where: str,
 ) -> Measure:
-    """Return a measure of each block's `figure`, divided by the figure or the constant `over`."""
+    """Return a measure of a ratio: each block's `figure`, divided by `over`.
+
+    `over` is another figure of the block, or a constant. `where` is a query that selects runs.
+    """
 
     def sample(frame: pd.DataFrame) -> Sample:
         runs = frames.usable(frame.query(where))

@@ -19,7 +19,7 @@ class Comparison:
     """A figure that a report prints, and the figure that our functions compute.
 
     `came_out` is the text of the computed figure, and `value` its number in the printed unit. `low`
-    and `high` are the interval of the figure, since the data are rounded.
+    and `high` are the interval of the computed figure, since the data are rounded.
     """
 
     report: str

@@ -29,7 +29,7 @@ SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class Regenerated:
-    """An item with its files and comparisons; `item` is None for statements of no item."""
+    """An item, its files and comparisons; `item` is None for a report's remaining statements."""
 
     report: Report
     item: Item | None
@@ -47,7 +47,7 @@ def regenerate(folder: Path | str) -> Iterator[Regenerated]:
 
     Yields:
         Each item when it is written, in the order of ITEMS. After a report's items, its statements
-        of no item.
+        that belong to no item.
 
     Raises:
         InputError: The folder cannot be written.

@@ -79,7 +79,7 @@ OTHER_SET = "which are from another set of runs than those printed"
 
 
 def _off(of: str) -> list[tuple[str, float]]:
-    """Return (label, mean) for each send size, from the Summary's rows of TCP off."""
+    """Return (label, mean) for each send size, from the Summary's rows with offloads off."""
     rows = published_rows("summary", {"transport": "TCP off"})
     column = metric(of).column
     texts = published.printed("summary").loc[rows.index, column]
@@ -90,7 +90,7 @@ def _off(of: str) -> list[tuple[str, float]]:
 
 
 def _sets(of: str) -> list[Agreement]:
-    """Compare the Summary's means of UDP and TCP on with the means of the printed runs."""
+    """Compare the Summary's means, except TCP with offloads off, with those of the printed runs."""
     column, unit, texts = metric(of).column, metric(of).unit, published.printed("summary")
     runs = _runs(tuple(TRANSPORTS))
     agreements = []

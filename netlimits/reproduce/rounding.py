@@ -2,9 +2,9 @@
 
 A printed figure stands for an interval: 3.81 for 3.805 to 3.815. So a figure that is computed from
 printed figures has an interval too. To find its ends, `within_rounding` moves the rows of each
-group up or down by half a unit of the last digit. It computes the figure for all combinations.
-These give the ends, since means, ratios and differences are monotone in each group. Two figures
-agree if their intervals overlap; there is no other tolerance.
+group up or down by half a unit of the last digit. It computes the figure for all combinations. The
+smallest and the largest result are the ends, since means, ratios and differences are monotone in
+each group. Two figures agree if their intervals overlap; there is no other tolerance.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Changes:
         return tuple(self._originals.values())
 
     def look(self, role: str, interface: str, name: str, wanted: Any) -> None:
-        """Read and keep the state of a setting, which another setting is about to change too."""
+        """Read and keep a setting's original state, before another setting changes it as well."""
         place = (role, interface, name)
         if place not in self._originals and place not in self._seen:
             self._seen[place] = current(self._host(role), name, interface, wanted)
@@ -117,7 +117,7 @@ class Changes:
     def _known(self, place: tuple[str, str, str], wanted: Any) -> tuple[Command, ...]:
         """Return the commands that change the last state read back to `wanted`.
 
-        Return () if there is no such state, or if no command is needed.
+        Return () if `reach` must read the state first, or if no command is needed.
         """
         _, interface, name = place
         setting = setting_of(name)
@@ -139,7 +139,7 @@ class Changes:
         changed = self._begin_change(*place, known, wanted)
 
         def reached() -> State:
-            with suppress(SettingError):  # another user changed the setting in between
+            with suppress(SettingError):  # `reach` tries again: another user changed it
                 _, state = changed()
                 if not setting.unmet(state, wanted):
                     self._read_back[place] = read, state
@@ -300,7 +300,7 @@ class Changes:
         if (foreign or self._noted) and original.place not in self._begun:
             if why := notes.impossible(original, state):
                 return why
-            # check only the first try: restored IPv6 has values that no setting wrote
+            # check only the first try, which may reset IPv6 to values that no setting wrote
             self._begun.add(original.place)
         for _ in range(2):  # a second pass, for a feature that another feature blocked
             if not (commands := setting.undo(original.interface, target, state)):

@@ -2,8 +2,8 @@
 
 Settings restore their own states; this module finds side effects. The first reading is kept in
 `state/ROLE.json` of the results until the comparison. `side_effects` decides which differences the
-campaign can have caused, and `undo_commands` restores them. If such a difference remains, it is an
-error, but the host is released. All other differences are only reported.
+campaign can have caused, and `undo_commands` undoes these. If one of these remains, it is an error,
+but the host is released. All other differences are only reported.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def sets_of(experiment: Experiment, roles: Collection[str]) -> dict[str, Sets]:
     """Return the settings that an experiment may change on each role.
 
     If a setting names a role that is not in `roles`, it counts for all roles. This occurs in a
-    mesh, where each host is sender and receiver, and in a duet, whose sides have their own roles.
+    mesh, where each host is sender and receiver, and in `run --against`, whose sides have their own
+    roles.
     """
     sets: dict[str, dict[str, set[str]]] = {}
     for side in (experiment, *experiment.sides.values()):
@@ -183,7 +184,7 @@ class StateComparison:
             why = str(error).removeprefix(f"{role}: ")
             if not ours:
                 self._report(role, [f"its network state could not be compared: {why}"])
-            else:  # our differences could not be restored
+            else:  # our differences could not be undone
                 with self.result.turn:
                     self.result.ours[role] = [*map(_by_hand, ours), why]
             return

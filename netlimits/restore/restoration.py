@@ -138,10 +138,10 @@ def restore_from_journal(
 ) -> tuple[Original, ...]:
     """Restore the settings that a killed process left changed, and return their originals.
 
-    The journal must be locked. Hosts of the roles `unreached` are left out. If the journal is not
-    `ours`, the hosts' network states are not compared. `tell` gets a line for each difference that
-    other users caused. Raises HostError if another campaign is using a host, and RestoreError if a
-    setting could not be restored.
+    The caller must hold the journal's lock. Hosts of the roles `unreached` are left out. If the
+    journal is not `ours`, the hosts' network states are not compared. `tell` gets a line for each
+    difference that other users caused. Raises HostError if another campaign is using a host, and
+    RestoreError if a setting could not be restored.
     """
     left = tuple(from_event(event) for event in unfinished(archive))
     originals = tuple(original for original in left if original.role not in unreached)

@@ -157,9 +157,9 @@ class SideEffects:
         return leaf.kind.endswith((" neighbour", " nexthop"))
 
     def _went_with_address(self, leaf: Leaf) -> bool:
-        """Return True for an IPv4 route that the kernel removed because its address was removed.
+        """Return True for an IPv4 route that went when another user removed its address.
 
-        Only `switch` removes addresses. Without it, another user removed the address.
+        Return False if the campaign has the setting `switch`, which removes addresses itself.
         """
         if leaf.kind != "IPv4 route" or "switch" in self._sets:
             return False
@@ -172,7 +172,7 @@ class SideEffects:
         return bool(gone) and (not has or any(source and source[1] == str(a.ip) for a in gone))
 
     def _is_kernels(self, leaf: Leaf) -> bool:
-        """Return True for a route that the kernel creates for an earlier address."""
+        """Return True for a route that the kernel creates for an address of the earlier reading."""
         if " proto kernel" not in leaf.name:
             return False
         if _KERNELS.match(leaf.name.partition(" dev ")[0]):

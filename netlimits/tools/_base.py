@@ -39,7 +39,7 @@ class SocketPace:
     Attributes:
         option: The option of the experiment; its value is in bytes/s of whole frames.
         flag: The flag on the command line; tables show it as the name of this pacing.
-        most: The largest value.
+        most: The largest value of the option.
         feature: The entry of `Features.names` that a build needs for the option.
     """
 

@@ -2,8 +2,8 @@
 
 The receiver's figures are required. If the server dies, nuttcp exits 0 without them; if no server
 answers, nuttcp falls back to a mode without a server. `retrans` is ignored, since Debian's 6.1.2
-always prints 0. The server cannot be bound to an address: while it waits, it is open to every
-network of the host.
+always prints 0. The server cannot be bound to an address: while the server waits, every network
+of the host can reach it.
 """
 
 from __future__ import annotations

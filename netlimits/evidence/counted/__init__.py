@@ -16,5 +16,6 @@ EVIDENCE: tuple[Evidence, ...] = (
 )
 """The kinds of evidence, in the order in which they are read.
 
-`Counters` comes last, because it would count the work of the other two readings.
+`Counters` comes last, so before a run it does not count the work of the other two readings. After
+the run, it does.
 """

@@ -10,7 +10,7 @@ from netlimits.model import Command, Completed, Scalar
 
 
 class Evidence(Protocol):
-    """A command and a parser. New evidence is one module, one line in EVIDENCE, and a capture.
+    """A command and a parser. New evidence is a module, a line in EVIDENCE, and a captured output.
 
     Attributes:
         name: The name of the readings in the raw output: `before NAME` and `after NAME`.

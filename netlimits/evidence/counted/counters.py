@@ -26,8 +26,8 @@ _LINES = (
     "^(Ip|IpExt|Tcp|TcpExt|Udp|MPTcpExt): |^(Ip6|Udp6)[A-Z][A-Za-z0-9]+[[:space:]]"
     "|^[0-9a-f]{8} |^[0-9]+$|^some "
 )
-"""Pattern of the lines to print. They are read four times in a run; all lines would cost a third
-more."""
+"""Pattern of the lines to print. Reading all lines would cost a third more, before and after each
+run."""
 
 _SCRIPT = r"""lines=$1 interface=$2
 shift 2
@@ -105,7 +105,7 @@ as on the wire, even with TSO. `udp_in_errors` includes `udp_rcvbuf_errors`.
 """
 
 _NAMED: dict[str, dict[str, str]] = {}
-"""Protocol -> column of its line -> the counter's name in PROTOCOLS."""
+"""Protocol -> column -> name in PROTOCOLS: `_NAMED["Tcp"]["InSegs"]` is `Tcp.InSegs`."""
 for _name in itertools.chain(*PROTOCOLS.values()):
     _NAMED.setdefault(_name.partition(".")[0], {})[_name.partition(".")[2]] = _name
 

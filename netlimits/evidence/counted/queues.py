@@ -20,7 +20,7 @@ _SUMS_OF_CHILDREN = ("mq", "mqprio")
 _RATE = {"tbf": ("rate",), "netem": ("rate", "rate"), "cake": ("bandwidth",), "fq": ("maxrate",)}
 """Kind of qdisc -> the keys that lead to its rate (bytes/s) in the options of `tc -j`."""
 _MOST = 0.5
-"""A qdisc's rate counts if it carried at least this share of the busiest qdisc's bytes."""
+"""A qdisc's rate counts if the qdisc carried more than this share of the busiest qdisc's bytes."""
 
 
 class _Qdisc(TypedDict):

@@ -8,7 +8,7 @@
 
 Each line has the number of samples, the CPU, the process's name and the functions, outermost first.
 The names of kernel functions end in `_[k]`. Functions of a kernel module end in the module's name,
-such as `start_xmit_[virtio_net]`.
+such as `start_xmit_[virtio_net]`. `left_out` counts the samples of stacks that were not printed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from netlimits.errors import ToolFailure
 from netlimits.model.cpu_categories import CATEGORIES, IDLE
 
 CALLER = "caller"
-"""Category of helper functions in the list. A helper counts in the category of its caller."""
+"""Category of helper functions in _FILE. A helper counts in the category of its caller."""
 
 UNSORTED = ""
 """Category of functions that no pattern matches; they count as `other`."""
@@ -86,12 +86,13 @@ def of_function(function: str, module: str = "") -> str:
 def of_stack(stack: Sequence[Function], program: bool = False) -> str:
     """Return the category of a stack.
 
-    A stack that ends outside of the kernel is `program` if `program` is true, else `other`.
+    If the innermost function is not in the kernel, the category is `program` if the argument
+    `program` is true, else `other`.
     """
     if not stack or not stack[-1].kernel:
         return "program" if program else "other"
     for frame in reversed(stack):
-        if not frame.kernel:  # its kernel functions are all helpers that a system call called
+        if not frame.kernel:  # all kernel functions are helpers of a system call
             return "socket"
         category = of_function(frame.function, frame.module)
         if category != CALLER:

@@ -1,9 +1,9 @@
 """Figures of an end from the samples during a run: its connections, and the tool's processes.
 
-The counters of a connection are differences between its first sample and its last sample. They do
-not include its start: with it, two equal runs showed 73 and 100 % busy. `ss` omits a counter if it
-is 0, or if the kernel does not report it. So a counter is unknown on a host if no connection shows
-it. If some connections show it, it is 0 for the others.
+A connection's counters are differences between its first sample and its last sample. What it did
+before the first sample is left out: counted from the start, two equal runs were 73 and 100 % busy.
+`ss` omits a counter if it is 0, or if the kernel does not report it. So a counter is unknown on a
+host if no connection shows it. If some connections show it, it is 0 for the others.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _RECEIVERS_MEANS = {
     "rcv_space_bytes": "rcv_space",
     "rcv_ssthresh_bytes": "rcv_ssthresh",
 }
-"""Figure -> field of a `Connection`, as in _SENDERS_MEANS. The tables of counts map fields to
-figures."""
+"""Figure -> field of a `Connection`, as in _SENDERS_MEANS. _SENDERS_COUNTS and _RECEIVERS_COUNTS
+are the reverse: field -> figure."""
 LATE_SNAPSHOTS = 4
 """Minimum number of samples with data for `late_data_pct`."""
 STEADY = 8
@@ -58,7 +58,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
         values["processes"] = len(rows)
         values["threads"] = sum(int(row[2]) for row in rows)
         used = sum(float(row[3] or 0) for row in rows)
-        if used and all(row[3] for row in rows):  # if all are 0, the working process had ended
+        if used and all(row[3] for row in rows):  # 0: the process that did the work had ended
             values["process_cpu_pct"] = used
     values |= resources.figures(samples)
     values |= resources.other_programs(samples)

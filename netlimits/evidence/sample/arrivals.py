@@ -1,8 +1,9 @@
 """Bytes that arrived at the receiving hosts while all streams ran, by the kernels' counters.
 
 A retransmission that fills a gap delivers bytes that arrived earlier. So one second showed
-21.5 Mbit/s behind a link of 20 Mbit/s. The bytes of an interval are therefore counted at the
-interface, without the smallest possible headers, and scaled down to the total of the streams.
+21.5 Mbit/s behind a link of 20 Mbit/s. Therefore the bytes of an interval are counted at the
+interface. The smallest possible headers are subtracted, and the rest is scaled down to the total of
+the streams.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ TCP, TIMESTAMPS, UDP = 20, 12, 8
 """Bytes of the TCP header, of the TCP timestamps option, and of the UDP header."""
 
 ACTIVE = 0.1
-"""An interval belongs to the transfer if it carries at least this share of the usual bytes."""
+"""An interval belongs to the transfer if its rate is at least this share of the usual rate."""
 
 LEAST_INTERVALS = 3
 """Intervals in which the transfer begins or ends are left out if there are at least this many."""
@@ -99,7 +100,7 @@ def shared(
 ) -> tuple[int, int] | None:
     """Return the indexes of the first and last sample between which all streams carried data.
 
-    `sums` has for each sample the bytes that each connection has carried so far, without zeros.
+    `sums` has for each sample the bytes that each connection has carried so far, if any.
     `moved` has the bytes of the interface. The last interval is left out if a stream may have ended
     within it. Return None unless exactly `streams` connections carried data.
     """
@@ -122,7 +123,7 @@ def shared(
 
 
 def _flows(moved: Sequence[float | None], begin: int, stop: int) -> bool:
-    """Return True if the interval after sample `stop` has at least ACTIVE of the usual bytes."""
+    """Return True if the interval after `stop` has ACTIVE of the mean bytes since `begin`."""
     if not moved or None in moved[begin : stop + 2]:
         return False
     before, here, after = (moved[at] or 0 for at in (begin, stop, stop + 1))

@@ -1,11 +1,11 @@
 """Change points of a rate within a run: times at which its level changed by more than noise.
 
-For each number of changes up to MOST, the series is cut into the segments whose medians fit best
-(Bellman and Roth, "Curve Fitting by Segmented Straight Lines", 1969, with constants). The result
-has the largest number of changes whose neighbouring levels all differ enough: by LEAST_SHARE of the
-higher level, and by STEPS standard errors. Neighbouring intervals are correlated, so the standard
-errors account for the autocorrelation of the residuals. `benchmarks/timeline.py` measures how often
-the result is right.
+For each number of changes up to MOST, the series is cut into the segments whose medians fit best.
+This is the method of Bellman and Roth ("Curve Fitting by Segmented Straight Lines", 1969) with
+constant lines. The result has the largest number of changes whose neighbouring levels all differ
+enough: by LEAST_SHARE of the higher level, and by STEPS standard errors. Neighbouring intervals are
+correlated, so the standard errors account for the autocorrelation of the residuals.
+`benchmarks/timeline.py` measures how often the result is right.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ CONNECTIONS = 400
 fewer samples, but at least 3."""
 
 ASKED_FOR_OPTIONS = "ss -tuinmoHO "
-"""Occurs in scripts whose `ss` prints TCP options. The scripts of earlier campaigns lack it."""
+"""Text of scripts whose `ss` prints TCP options. The scripts of earlier campaigns lack it."""
 
 _BY_SS = r"""
 echo "namespace $(readlink /proc/self/ns/net)"

@@ -66,7 +66,7 @@ def _threads(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
     ran, waited = (
         [(b[column] - a[column]) / 1e7 / (b[0] - a[0]) for a, b in pairs] for column in (1, 2)
     )
-    if not any(ran):  # these threads only wait for the program that does the work
+    if not any(ran):  # idle threads only wait for the program that works
         return {}
     return {
         "process_cpu_pct": sum(ran),

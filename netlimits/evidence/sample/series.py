@@ -71,11 +71,12 @@ _BITS = 32
 """Number of bits of a qdisc's counters; a larger count wraps."""
 
 SHORTEST = 0.02
-"""Minimum seconds of an interval. On a busy host the sample after a late one comes at once."""
+"""Minimum seconds of an interval. On a busy host, a sample may come right after a late sample; it
+is skipped."""
 
 
 def series(completed: Completed) -> list[Row]:
-    """Return a row for each sample of a host except the first.
+    """Return a row for each sample, except the first and those within SHORTEST of the last row.
 
     Return no rows if samples lack times, or if the host has both ends of a connection.
     """

@@ -121,7 +121,10 @@ def _of_interface(
 def _longest(
     pairs: Sequence[tuple[Reading, Reading]], active: Sequence[int], seconds: float
 ) -> tuple[int, int]:
-    """Return the first and last interval of the `seconds` in which most bytes were carried."""
+    """Return the first and last interval of the span of `seconds` that carried most bytes.
+
+    If `seconds` is 0, the span may have any length.
+    """
     begins = [pairs[at][0].at for at in active]
     spans = []
     for place, first in enumerate(active):

@@ -2,7 +2,8 @@
 
 The state before the client runs is compared with the state after it. In between, a Perl process
 (`watch.pl`) holds sockets open, and the kernel queues notifications on them (rtnetlink, uevents).
-They also show changes that were undone. On a host without Perl only the two states are compared.
+The notifications also show changes that were undone before the end. On a host without Perl, only
+the two states are compared.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class OurKeys(AuthStrategy):
                     held.pop(key.asbytes())
                 yield self._source(key)
             elif public is None and file in self.encrypted:
-                only = False  # any key of the agent may be the decrypted key, so try them all
+                only = False  # without a .pub file, any key of the agent may be this one
         if not only:
             for agent_key in held.values():
                 yield self._source(agent_key)
@@ -146,7 +146,7 @@ def _too_open(file: Path) -> str:
 
 
 def _can_be_read(file: Path) -> bool:
-    """Return True if a file is missing, or is a regular file of at most SIZE_LIMIT bytes."""
+    """Return True if paramiko may try to read a file: it is missing, or not too large."""
     try:
         return len(read_at_most(file, SIZE_LIMIT)) <= SIZE_LIMIT
     except FileNotFoundError:

@@ -61,12 +61,13 @@ class Wire:
         self._wake()
 
     def close(self) -> None:
-        """Close the socket; a thread that is reading from it sees its end at once."""
+        """Close the socket; a thread that is reading from the socket sees the end at once."""
         self._wake()
         self._sock.close()
 
     def _wake(self) -> None:
-        if isinstance(self._sock, socket.socket):  # a channel ends with its connection's socket
+        # a channel needs nothing: it ends when its connection's socket is cut
+        if isinstance(self._sock, socket.socket):
             with contextlib.suppress(OSError):
                 self._sock.shutdown(socket.SHUT_RDWR)
 

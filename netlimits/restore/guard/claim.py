@@ -1,10 +1,10 @@
 """The text of a claim, which says which campaign is using a host.
 
 A claim is a symbolic link whose target is the text. So it is created completely or not at all, and
-any login may read it. Its name contains the ids of the boot and of the network namespace, which
-identify a host. Unless it is renewed, it expires at a time of /proc/uptime. Next to it is the file
-KEY.alive. A process of the campaign's connection keeps this file locked, that is, it holds the
-claim. A restore may take over a claim that nobody holds.
+any login may read it. The link's name contains the ids of the boot and of the network namespace,
+which identify a host. Unless a claim is renewed, it expires at a time of /proc/uptime. Next to the
+link is a file with the suffix `.alive`. A process of the campaign's connection keeps this file
+locked: it *holds* the claim. A restore may take over a claim that nobody holds.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ class Claims:
     def claim(self, terms: Terms = RUN) -> None:
         """Claim every host; if a host cannot be claimed, release all hosts and raise HostError.
 
-        The first host is claimed before all others. So if two campaigns start at the same time,
-        one of them gets all hosts.
+        The first host is claimed before all others. So if two campaigns with the same first host
+        start at the same time, one of them gets all hosts.
         """
         try:
             for role in self._roles[:1]:
@@ -275,7 +275,7 @@ def _printed(completed: Completed) -> str:
 def _twice(act: Callable[[], T]) -> T:
     """Return `act()`, retried once after a HostError other than NotOurs.
 
-    The error for a command that fails twice has the name of its script, not the text.
+    If a command fails twice, the error has the name of the command's script instead of its text.
     """
     try:
         return act()

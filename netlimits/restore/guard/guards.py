@@ -44,8 +44,8 @@ NOTHING: Mapping[str, Completed] = {}
 RESTORE_SECONDS = 60.0
 """Minimum seconds of a claim while the controller restores one setting.
 
-A short time is enough: no guard fires while the claim is held, and a controller that dies no longer
-holds its claim.
+A short time is enough: while the controller lives, it holds the claim, and the guard waits up to
+LONGEST_HOLD longer. If the controller dies, the guard should fire soon.
 """
 
 
@@ -158,7 +158,7 @@ class Guards:
 
         If `guarded`, each change is made only while the host's guard would restore it. The returned
         function waits for the results; it must be called. Only the last change shares a round trip
-        with the readings, since the deadlines of several changes would add up.
+        with the readings, since the deadline of a round trip is the sum of its commands' deadlines.
         """
         guarded = guarded and self._patience is not None
         *first, last = changes
@@ -285,7 +285,7 @@ class Guards:
         fired = self._claims.refuse_lost(place, answer) or place.fired
         place.fired = False
         if self._patience and place.originals and commands.unarmed(answer):
-            with place.turn:  # somebody removed the guard's script
+            with place.turn:  # arm again: somebody removed the guard's script
                 self._arm(place, [*place.originals.values()], self._role(place))
         place.until = until
         return fired

@@ -206,7 +206,7 @@ def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
 
 
 def commands(original: Original) -> tuple[Command, ...]:
-    """Return the commands that restore an original from any state."""
+    """Return the commands that restore an original when the present state is unknown."""
     return setting(original.setting).undo(original.interface, original.state, {})
 
 

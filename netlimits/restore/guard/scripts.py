@@ -210,8 +210,8 @@ exit 4
 """Claim the host with text $1 for $2 s, and replace the old claim (text $3, path $4), if any.
 
 The claim goes into the first folder that accepts it, so that a host whose /run is full can be
-restored too. If $5 is `dead`, the replaced claim must not be held. The exit status is 3 if the
-claims have changed since they were read, or if the replaced claim is held.
+restored too. If $5 is `dead`, the replaced claim must not be held. The exit status is 3 if it is
+held nevertheless, or if the claims have changed since they were read.
 """
 
 HOLD = (
@@ -239,7 +239,7 @@ until held "${claim%.claim}.alive"; do
 done
 """
 )
-"""Wait until `HOLD` holds our claim; after 10 s, also wait for the lock, which HOLD may need."""
+"""Wait until `HOLD` holds our claim. After 10 s, wait for the lock once, as `HOLD` may be doing."""
 
 RENEW = (
     _CLAIMED

@@ -149,7 +149,7 @@ def _udp_figures(flows: list[_Flow]) -> dict[str, Scalar]:
 def _mss(options: Mapping[str, Any], document: Any) -> int:
     """Return the MSS in use.
 
-    Raises ToolFailure if the MSS is not the requested value, with or without TCP timestamps.
+    Raises ToolFailure unless the MSS is the requested value, or 12 bytes less (TCP timestamps).
     """
     if "mss" not in options:
         return int(_number(document, "start", "tcp_mss_default"))

@@ -68,7 +68,7 @@ class Netperf(Tool):
     port = 12865
     server_lasts = "campaign"
     separate_control = True
-    # netperf parses the value with atoi
+    # netperf parses the value with atoi, which overflows beyond `most`
     socket_pace = SocketPace("pacing", "-q", most=2**31 - 1, feature="pacing")
     schema = SCHEMA
 

@@ -88,8 +88,8 @@ def measurement(
 ) -> Measurement:
     """Parse the selectors' values of a run.
 
-    `length` is the time of one iteration in seconds, and `longest` the time of all iterations at
-    most.
+    `length` is the time of one iteration in seconds. `longest` is the longest time of all
+    iterations together.
     """
     _output.check_ended(completed, "netperf", longest)
     reason = one_line(completed.stderr.strip() or completed.stdout)[:300]
