@@ -16,8 +16,8 @@ OF, LOAD, TRIALS, MISSED, WHY = (
 """Columns that a run has if it is a trial of a search.
 
 OF is the name of the factor that is searched, and LOAD is its value in this trial. TRIALS is the
-maximum number of trials at a load. MISSED is the percentage by which the trial exceeded a bound of
-loss or latency: that of the bound it exceeded most, 0 if the load held. WHY names that bound.
+maximum number of trials at a load. WHY names the bound of loss or latency that the trial exceeded
+most. MISSED is the percentage by which it exceeded this bound, 0 if the load held.
 """
 
 

@@ -48,7 +48,7 @@ my $tree = sub {
 """
 """Perl equivalent of READ: `$tree->("/proc/sys/net")` appends the same lines to `@lines`.
 
-The optional second argument of `$tree` is a function that selects what to read: it gets a folder
+The optional second argument of `$tree` is a function that selects what to read. It gets a folder
 and the names in it, and returns some of these names. POSIX::open and POSIX::read take a third of
 the time of Perl's `open` and `sysread`. The kernel clears a buffer of the requested size for each
 read, so a small size is tried first.

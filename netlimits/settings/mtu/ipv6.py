@@ -182,8 +182,8 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
             script = ("sh", "-c", _MISSING, "restore an address of", interface, *words)
             yield replace if now else Command(script, by_hand=(replace,))
     missing = [r for r, metrics in original["routes"].items() if have["routes"].get(r) != metrics]
-    # routes via a gateway come last: they need a route to the gateway, which is in the list too or
-    # which the kernel creates with an address
+    # Routes via a gateway come last, since they need a route to the gateway. That route is in the
+    # list too, or the kernel created it with an address.
     missing.sort(key=lambda r: " via " in r)
     yield from _routes.undo_unseen(interface, original, missing, now)
     for neighbour in original["neighbours"]:
