@@ -52,14 +52,15 @@ class ChartKind:
             the chart.
         module: Module in `charts.kinds` that contains the function.
         source: Kind of frame that the chart is drawn from.
-        options: Option of an entry in `report:` -> default. The options are the function's keyword
-            arguments. A chart of a packet trace also has the option `role`.
+        options: Options of the chart in `report:` -> their defaults. They are keyword arguments of
+            the function that draws the chart. Charts of packet traces also have the option `role`.
         table: Dotted name, without `netlimits.`, of the function that returns the chart's table.
-        cosmetic: Options that the function for the table does not take.
+        cosmetic: Options that the table's function does not take, such as `title`.
         panels: Names of panels that the option `of` accepts; () if `of` takes metrics.
-        along: Options that name the columns which distinguish the points of a curve. Alternatively
-            the dotted name of a function that returns these columns for (frame, factors, options).
-            () if each run is a point; None if the chart does not pool runs into points.
+        along: How to find the columns that distinguish the points of a curve. A tuple lists the
+            options that name these columns; () means that each run is a point. A string is the
+            dotted name of a function that returns the columns for (frame, factors, options).
+            None means that the chart does not pool runs into points.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The registry of settings, in an order in which no setting undoes an earlier one.
 
-A run applies its settings in the order of the experiment's file. If no file gives an order, the
-order of `SETTINGS` applies. Settings are restored in reverse order.
+Help and schema list the settings in this order. A run applies its settings in the order of the
+experiment's file. They are restored in reverse order, except those in RECREATES.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ SETTINGS: tuple[Setting, ...] = (
     Switch(),  # it may load a driver, which creates the interface and its settings anew
     Sysctl(),  # default qdiscs and other objects that are created later depend on sysctls
     Link(),  # takes the link down for seconds, which resets routes' metrics
-    Pause(),  # negotiated with the other end, like the link
+    Pause(),  # negotiated with the other end when the link comes up
     CHANNELS,  # creates the queues anew: rings, coalescing and an mq qdisc belong to them
     RING,  # many drivers restart the interface, which may reset coalescing
     Coalesce(),
-    IRQ,  # channels create and remove interrupts
-    RPS,  # channels create the queues
+    IRQ,  # after channels, which create and remove interrupts
+    RPS,  # after channels, which create the queues
     XPS,
     Rfs(),
     Rss(),  # channels replace the RSS table
     Ntuple(),  # refers to queues that channels create
-    Mtu(),  # may restart the interface; IPv6 loses its routes' mtu, and below 1280 its routes
+    Mtu(),  # may restart the interface; changes IPv6 routes, and below 1280 removes IPv6
     Offload(),  # with a large MTU some drivers switch features off
     Gso(),  # offloads decide whether segments are built at all
-    Napi(),  # channels create the queues; the effect depends on GRO, which offload switches
+    Napi(),  # after channels, which create the queues, and offload, which switches GRO
     Qdisc(),  # needs the queues; nothing later changes it
-    Ingress(),  # independent of the root qdisc
+    Ingress(),  # has a qdisc of its own, beside the root qdisc
     Route(),  # metrics are lost when anything above takes the link down
     Tunnel(),  # its MTU follows from that of the data interface
     Governor(),
@@ -80,10 +80,10 @@ TRIED = (
     *("pause", "channels", "ring", "coalesce", "irq", "xps", "rss", "ntuple"),
     *("gso", "ingress", "tunnel", "governor", "c_states"),
 )
-"""Settings to try before the first run: drivers may ignore them silently, or they need modules.
+"""Settings that netlimits sets once before the first run, to find out if they take effect.
 
-Settings that can disconnect a host (`link`, `mtu`) are not tried, nor are settings whose failure
-is always reported.
+A driver may ignore them silently, or they may need a kernel module. Not tried are settings that can
+disconnect a host (`link`, `mtu`), and settings whose failure the host always reports.
 """
 
 

@@ -15,9 +15,9 @@ from netlimits.model import Command, Completed, Machine
 State = Mapping[str, Any]
 """The state of a setting on one interface, as the journal records it.
 
-Its top-level keys are its parts. Most settings read all parts every time. A setting that only reads
-the parts it is asked about (`sysctl`, `switch`, the key of `rss`) may read others later.
-Parts that are read later are added to the original state.
+The top-level keys of a state are its parts. Most settings read all parts every time. `sysctl`,
+`switch` and `rss` (its key) read only the parts that a run needs. When a later run reads a part for
+the first time, this part is added to the original state.
 """
 
 
@@ -43,9 +43,9 @@ class Setting(Protocol):
 
         Args:
             interface: The data interface.
-            about: The options wanted, or an original state to restore. It selects what to read if
-                reading everything is impossible (`sysctl`, `switch`) or unwanted (the key of
-                `rss`, network namespaces for `mtu`). Other settings ignore it.
+            about: The wanted options, or an original state to restore. It selects what `sysctl` and
+                `switch` read, and whether `rss` reads its key and `mtu` searches network
+                namespaces. Other settings ignore it.
 
         Returns:
             A command that changes nothing.
@@ -97,8 +97,8 @@ class Setting(Protocol):
         Args:
             interface: The data interface.
             original: The state before the first change.
-            state: The present state. If it is empty, it has not been read: the commands then
-                restore from any state.
+            state: The present state. If it is empty, it has not been read: the commands must then
+                restore `original` whatever the present state is.
 
         Returns:
             The commands in their order; none if the states are equal.
@@ -119,8 +119,8 @@ class Setting(Protocol):
     def faults(self, state: State) -> Iterator[str]:
         """Find the parts of a recorded state that must not be restored.
 
-        Another user may have written the journal or the note. So its names and values must be
-        allowed by the schema and accepted by the commands.
+        Another user may have written the journal or the note that contains the state. So a part may
+        be restored only if the setting itself could have recorded its names and values.
 
         Args:
             state: An original state from a journal or a note, which may not be a state of this
@@ -142,7 +142,7 @@ class Setting(Protocol):
             state: The state before the first change.
 
         Raises:
-            SettingError: If it cannot. By default, every state can be restored.
+            SettingError: If the state cannot be restored. By default, every state can.
         """
         return
 
@@ -197,7 +197,7 @@ class Setting(Protocol):
             completed: The result of the command, usually `ethtool`.
 
         Returns:
-            The error, to be raised, with the command and the last line that it printed.
+            The error, to be raised. It quotes the command and the last line of its output.
         """
         lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
         reason = lines[-1] if lines else f"exit status {completed.status}"

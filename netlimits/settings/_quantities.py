@@ -1,8 +1,8 @@
 """Settings that `ethtool` shows as maximums and current values: rings and channels.
 
-The text is parsed, since `ethtool --json` supports `-g` and `-l` only from 6.2 on. For a number
-that the driver lacks, ethtool prints `n/a`. If ethtool uses ioctl, it prints 0 with a maximum of 0
-instead.
+The text is parsed, since `ethtool --json` supports `-g` and `-l` only from version 6.2 on. If the
+driver lacks a number, ethtool prints `n/a` for it. An ethtool that uses ioctl instead of netlink
+prints 0 as its value and as its maximum.
 """
 
 from __future__ import annotations

@@ -102,7 +102,11 @@ class Link(Setting):
         return _force(interface, original["speed"], original["duplex"])
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Compare autonegotiation, its modes if it was on, and speed and duplex if known."""
+        """Compare autonegotiation, speed and duplex, and the advertised modes.
+
+        The modes count only if autonegotiation was on. Speed and duplex count only if the link had
+        a carrier.
+        """
         names = ["autoneg", "advertised"] if original["autoneg"] == "on" else ["autoneg"]
         if original["speed"] is not None:  # a link that had no carrier has no speed to compare
             names += ["speed", "duplex"]

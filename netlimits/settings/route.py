@@ -130,7 +130,10 @@ class Route(Setting):
 
 
 def _merged(now: Mapping[str, str], wanted: Mapping[str, Any]) -> dict[str, str]:
-    """Return the present metrics overridden by the wanted ones; `quickack: 0` removes it."""
+    """Return the metrics after the change: the wanted ones, and the present others.
+
+    `quickack: 0` removes quickack.
+    """
     metrics = dict(now)
     for name, value in wanted.items():
         if name == "quickack" and value == 0:

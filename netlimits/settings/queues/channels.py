@@ -104,7 +104,7 @@ class Channels(Quantities):
         numbers = Quantities.undo(self, interface, original, state)
         words, queues = rss_words(original["rss"]), original["queues"]
         rings = sum(original["now"].get(name, 0) for name in ("rx", "combined"))
-        is_default = words == ("equal", str(rings))  # the driver's default for that number
+        is_default = words == ("equal", str(rings))  # drivers create this table by themselves
         differs = not numbers and original["rss"] != state["rss"] if state else not is_default
         if words and differs:
             numbers = (*numbers, Command(("ethtool", "-X", interface, *words), sudo=True))

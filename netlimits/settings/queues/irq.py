@@ -1,9 +1,9 @@
 """The CPUs that serve the data interface's interrupts, through /proc/irq.
 
-Its interrupts are those of the NIC's PCI device (of the parent device for virtio), else the lines
-of /proc/interrupts that name the interface. Drivers name an interrupt after its queue
-(`virtio1-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`). `spread` leaves interrupts of other names
-alone.
+The interface's interrupts are the MSI interrupts of its PCI device. If it has none, they are the
+lines of /proc/interrupts that contain the interface's name. Drivers name an interrupt after its
+queue (`virtio1-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`). `spread` does not change interrupts
+with other names, unless no interrupt has such a name.
 """
 
 from __future__ import annotations

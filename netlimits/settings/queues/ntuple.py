@@ -123,7 +123,10 @@ class Ntuple(Setting):
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return a script that removes all rules, since a guard does not know their numbers."""
+        """Return a script that removes all rules; `check_found` made sure that all are ours.
+
+        The script itself finds their numbers, since a guard does not know them.
+        """
         if state and not self.differences(original, state):
             return ()
         by_hand = tuple(
@@ -149,7 +152,7 @@ def _words(flow: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is(rule: Mapping[str, str], flow: Mapping[str, Any]) -> bool:
-    """Return True if a rule, as `ethtool -n` prints it, is the one for a wanted flow."""
+    """Return True if a rule that `ethtool -n` printed directs exactly the wanted flow."""
     family = "IPv6" if flow.get("family") == "ipv6" else "IPv4"
     if rule.get("Rule Type") != f"{flow.get('protocol', 'tcp').upper()} over {family}":
         return False

@@ -67,7 +67,7 @@ class Rss(Setting):
     )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that prints the table, and the hash key only if `about` has one."""
+        """Return the command that prints the table, and also the hash key if `about` has "key"."""
         key = "key" if "key" in (about or ()) else "-"
         return Command(("sh", "-c", _READ, "sh", interface, key))
 
@@ -180,7 +180,7 @@ def _hash(wanted: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    """Return a table as words of `ethtool -X`, and other text unchanged."""
+    """Return a text unchanged, unless it is a table: then the words of `ethtool -X` for it."""
     return " ".join(rss_words(text)) if RSS_TABLE.fullmatch(text) and text else text
 
 
