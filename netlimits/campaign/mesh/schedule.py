@@ -28,8 +28,8 @@ from netlimits.experiment.mesh.workload import Job, Workload
 from netlimits.model import Record, Run
 
 PULSE = 0.5
-"""Seconds between two attempts to end runs after Ctrl-C. It must be longer than a run takes to write
-its `end` event after its commands were killed."""
+"""Seconds between two attempts to end runs after Ctrl-C. It must be longer than a run takes to
+write its `end` event after its commands were killed."""
 
 SAMPLE = 10_000
 """Number of runs from which the speed-up by parallel runs is estimated. The estimate is up to 2.5 %
