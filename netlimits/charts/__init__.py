@@ -57,6 +57,8 @@ class ChartKind:
         table: Dotted name, without `netlimits.`, of the function that returns the chart's table.
         cosmetic: Options that the function for the table does not take.
         panels: Names of panels that the option `of` accepts; () if `of` takes metrics.
+        narrow: True if the chart reads only the columns that its options name, and those that
+            every chart needs (`cli.shared.entries`).
         along: Options that name the columns which distinguish the points of a curve. Alternatively
             the dotted name of a function that returns these columns for (frame, factors, options).
             () if each run is a point; None if the chart does not pool runs into points.
@@ -70,6 +72,7 @@ class ChartKind:
     cosmetic: tuple[str, ...] = ("title",)
     along: tuple[str, ...] | str | None = None
     panels: tuple[str, ...] = ()
+    narrow: bool = False
 
     @property
     def single(self) -> bool:
@@ -119,17 +122,17 @@ def _function(path: str) -> Callable[..., Any]:
 
 # fmt: off
 CHARTS: tuple[ChartKind, ...] = (
-    ChartKind("percentiles", "percentiles", "runs", along=(),
+    ChartKind("percentiles", "percentiles", "runs", along=(), narrow=True,
          options={"of": REQUIRED, "series": (), "title": None, "pool": ()},
          table="charts.kinds.percentiles.quartiles"),
-    ChartKind("spread", "spread", "runs", along=("by",),
+    ChartKind("spread", "spread", "runs", along=("by",), narrow=True,
          options={"of": "throughput", "by": "send_size", "series": (), "bound_mbps": None,
                   "title": None, "pool": ()},
          table="analysis.spread.spread", cosmetic=("bound_mbps", "title")),
-    ChartKind("boxes", "levels", "runs", along=(),
+    ChartKind("boxes", "levels", "runs", along=(), narrow=True,
          options={"of": REQUIRED, "series": (), "title": None, "pool": ()},
          table="charts.kinds.percentiles.quartiles"),
-    ChartKind("bars", "levels", "runs", along=(),
+    ChartKind("bars", "levels", "runs", along=(), narrow=True,
          options={"of": REQUIRED, "series": (), "title": None, "pool": ()},
          table="charts.kinds.levels.means"),
     ChartKind("history", "history", "runs", along="analysis.history.points",
@@ -141,7 +144,7 @@ CHARTS: tuple[ChartKind, ...] = (
     ChartKind("mesh_hosts", "mesh", "runs", along="analysis.mesh.points",
          options={"of": "throughput", "pool": (), "title": None},
          table="analysis.mesh.hosts"),
-    ChartKind("cost", "cost", "runs", along=("size",),
+    ChartKind("cost", "cost", "runs", along=("size",), narrow=True,
          options={"of": ("local_sd", "remote_sd"), "size": "send_size", "series": (),
                   "title": None, "pool": ()},
          table="analysis.cost.cost"),
