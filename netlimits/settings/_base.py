@@ -42,6 +42,7 @@ class Traits:
             restart (`evidence.network.state`).
         reset_by: The settings whose change makes the kernel reset this one. It is restored after
             them.
+        places_interrupts: True if it places interrupts. A running irqbalance would move them again.
         changes_path: True if it changes the path between the ends, False if it changes a host.
     """
 
@@ -53,6 +54,7 @@ class Traits:
     drops_carrier: bool = False
     leaves: tuple[str, ...] = ()
     reset_by: tuple[str, ...] = ()
+    places_interrupts: bool = False
     changes_path: bool = False
 
 

@@ -179,5 +179,12 @@ CHANNELS = Channels(
     names={"rx": "RX", "tx": "TX", "other": "Other", "combined": "Combined"},
     title="Numbers of queues of the data interface",
     least=0,
-    traits=Traits(separate=True, tried=True, watched="partly", restarts=True, drops_carrier=True),
+    traits=Traits(
+        separate=True,
+        tried=True,
+        places_interrupts=True,
+        watched="partly",
+        restarts=True,
+        drops_carrier=True,
+    ),
 )

@@ -67,6 +67,6 @@ IRQ = CpuSets(
     masks=False,
     queues=_queues,
     named=re.compile(r"^name ([0-9]+) ([^ =]+)$", re.MULTILINE),
-    traits=Traits(tried=True, reset_by=("channels",)),
+    traits=Traits(tried=True, places_interrupts=True, reset_by=("channels",)),
 )
 """`irq: {cpus: "0-1"}`, or `irq: {spread: local-node}`."""
