@@ -73,22 +73,22 @@ def lists(source: str) -> Iterator[tuple[int, str]]:
     ]
     for node in ast.walk(tree):
         if isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
-            found = {*words(node)}
+            strings = {*words(node)}
             for kind, names in NAMES.items():
-                if len(found & names) > 1 or (node in constants and found and found <= names):
+                if len(strings & names) > 1 or (node in constants and strings and strings <= names):
                     yield node.lineno, kind
 
 
 def test_no_other_module_lists_settings_tools_or_charts():
     paths = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")]
-    found = {
+    repeated = {
         str(path): [f"{path}:{line}: a list of {kind}" for line, kind in hits]
         for path in paths
         if not is_own(path) and (hits := [*lists((PACKAGE / path).read_text("utf-8"))])
     }
-    wrong = [line for path, lines in found.items() if path not in ALLOWED for line in lines]
+    wrong = [line for path, lines in repeated.items() if path not in ALLOWED for line in lines]
     assert not wrong, f"let the registered objects say it, as an attribute: {wrong}"
-    assert found.keys() == ALLOWED.keys(), "ALLOWED has a module without such strings"
+    assert repeated.keys() == ALLOWED.keys(), "ALLOWED has a module without such strings"
 
 
 @pytest.mark.parametrize(
