@@ -28,6 +28,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_origin, get_type_hints
 
+import pairs
 from setting_examples import EXAMPLES
 
 from netlimits import checks
@@ -219,7 +220,7 @@ OPTIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"test": "tcp_rr", "seconds": 2, "request_size": 100, "response_size": "1K"},
     ),
 }
-"""Options under which output is read; a tool that is not here has none."""
+"""Options under which output is read, beside those of the tool's captures."""
 
 
 def _tools() -> Iterator[Target]:
@@ -237,7 +238,7 @@ def _keys(outputs: Sequence[bytes]) -> tuple[bytes, ...]:
 
 
 def _tool_read(tool: Tool) -> Callable[[bytes], object]:
-    options = OPTIONS.get(tool.name, ({},))
+    options = (*OPTIONS.get(tool.name, ()), *pairs.measurements(tool.name).values())
 
     def read(data: bytes) -> object:
         (completed,) = completions(data, [Command((tool.name,))])
