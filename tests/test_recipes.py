@@ -102,7 +102,7 @@ RECIPES = (
             (("describe", "tools"), r"qperf.*qperf.*19765"),
             (("describe", "metrics"), r"begins with netperf_, .*qperf_"),
             (RUN, r"run 2: ok"),
-            (("table", "results", "--of", "remote_recv_throughput"), r"12,?398\.8"),
+            (("table", "results", "--of", "remote_recv_throughput"), r"64 +12399"),
         ],
         {"toys.yaml": campaign("qperf")},
     ),
@@ -234,7 +234,7 @@ class Copy:
         self.folder = folder
         for path in ROOT.iterdir():
             if path.is_dir() and path.name in self.COPIED:
-                ignored = shutil.ignore_patterns("__pycache__", "recipes")
+                ignored = shutil.ignore_patterns("recipes")  # with bytecode, to save time
                 shutil.copytree(path, folder / path.name, symlinks=True, ignore=ignored)
             elif path.name in self.COPIED:
                 shutil.copy2(path, folder)
@@ -350,8 +350,7 @@ def test_no_test_over_a_registry_needs_to_know_a_new_object(copy: Copy, tmp_path
         (passed,) = re.findall(r"(\d+) passed", printed) or [0]
         Path("/tmp/inner").write_text(printed)
         assert int(passed) > 30, printed
-        assert "failed" not in printed, printed
-        assert "error" not in printed, printed
+        assert not re.search(r"\d+ (failed|error)", printed), printed
     finally:
         for recipe in REAL:
             copy.undo(recipe)
