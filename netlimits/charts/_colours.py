@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from netlimits.analysis import wording
+from netlimits.tools import TOOLS
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000",
@@ -24,6 +25,17 @@ BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#CC79A7",
 )
 GREY = "#666666"
+NAMED: Mapping[str, str] = {
+    "black": BLACK,
+    "orange": ORANGE,
+    "sky": SKY,
+    "green": GREEN,
+    "blue": BLUE,
+    "vermilion": VERMILION,
+    "purple": PURPLE,
+}
+"""Name of a colour, as `Tool.colour` -> the colour."""
+
 PALETTE = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
 """Okabe and Ito's colours without yellow, which is too pale for a line on white."""
 
@@ -37,10 +49,7 @@ KNOWN: Mapping[str, str] = {
     "off": GREEN,
     "sender": BLUE,
     "receiver": ORANGE,
-    "iperf3": PURPLE,
-    "nttcp": GREEN,
-    "netperf": BLUE,
-    "nuttcp": ORANGE,
+    **{tool.name: NAMED[tool.colour] for tool in TOOLS if tool.colour},
 }
 """Factor value in lower case -> its colour in every chart."""
 

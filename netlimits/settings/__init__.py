@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.model import Machine, SettingUse
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings.coalesce import Coalesce
 from netlimits.settings.cpus import CStates, Governor, Load
 from netlimits.settings.gso import Gso
@@ -29,12 +29,12 @@ from netlimits.settings.sysctl import Sysctl
 from netlimits.settings.tunnel import Tunnel
 
 __all__ = [
-    "COMMAND_SETTINGS",
     "RECREATES",
     "SETTINGS",
     "TRIED",
     "Setting",
     "State",
+    "Traits",
     "options_of",
     "setting",
 ]
@@ -67,24 +67,14 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 RECREATES: Mapping[str, tuple[str, ...]] = {
-    "mtu": ("qdisc",),
-    "channels": ("ring", "coalesce", "irq", "rps", "xps", "rfs", "rss", "qdisc"),
+    first.name: others
+    for first in SETTINGS
+    if (others := tuple(s.name for s in SETTINGS if first.name in s.traits.reset_by))
 }
 """Setting -> settings that the kernel resets with it; they are restored after it."""
 
-COMMAND_SETTINGS = ("switch",)
-"""Settings whose states contain commands, which are never run from another user's files."""
-
-
-TRIED = (
-    *("pause", "channels", "ring", "coalesce", "irq", "xps", "rss", "ntuple"),
-    *("gso", "ingress", "tunnel", "governor", "c_states"),
-)
-"""Settings that netlimits sets once before the first run, to find out if they take effect.
-
-A driver may ignore them silently, or they may need a kernel module. Not tried are settings that can
-disconnect a host (`link`, `mtu`), and settings whose failure the host always reports.
-"""
+TRIED = tuple(s.name for s in SETTINGS if s.traits.tried)
+"""Settings to try before the first run."""
 
 
 def setting(name: str) -> Setting:

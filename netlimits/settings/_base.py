@@ -7,7 +7,8 @@ the result of `read` as JSON-able data, complete enough to restore the interface
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, Machine
@@ -21,12 +22,49 @@ the first time, this part is added to the original state.
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What other packages need to know about a setting. The defaults suit most settings.
+
+    Attributes:
+        separate: True if the options are independent of each other, so that each can be checked
+            alone.
+        tried: True if it must be tried before the first run: drivers may ignore it silently, or it
+            needs a module. Settings that can disconnect a host are not tried, nor are settings
+            whose failure is always reported.
+        runs_commands: True if states contain commands, which are never run from another user's
+            files.
+        watched: The part of the state that `evidence.watch` reads during a run. A change of a
+            setting that it does not read (`""`) is always reported on its own.
+        restarts: True if it may restart the interface, or create a new one in its place.
+        drops_carrier: True if the link may be down for seconds after a change.
+        leaves: The kinds of leaf of a network state that it changes, not counting effects of a
+            restart (`evidence.network.state`).
+        reset_by: The settings whose change makes the kernel reset this one. It is restored after
+            them.
+        places_interrupts: True if it places interrupts. A running irqbalance would move them again.
+        changes_path: True if it changes the path between the ends, False if it changes a host.
+    """
+
+    separate: bool = False
+    tried: bool = False
+    runs_commands: bool = False
+    watched: Literal["", "partly", "fully"] = ""
+    restarts: bool = False
+    drops_carrier: bool = False
+    leaves: tuple[str, ...] = ()
+    reset_by: tuple[str, ...] = ()
+    places_interrupts: bool = False
+    changes_path: bool = False
+
+
 class Setting(Protocol):
     """Something that can be changed on a host: one subclass in one file, one line in SETTINGS.
 
     Attributes:
         name: The key in an experiment's `settings:`.
         schema: JSON Schema of the options under that key; `${…}` is allowed at every leaf.
+        traits: What other packages need to know about the setting.
 
     Example:
         setting = Mtu()
@@ -37,6 +75,7 @@ class Setting(Protocol):
 
     name: str
     schema: Mapping[str, Any]
+    traits: Traits = Traits()
 
     def read(self, interface: str, about: Any) -> Command:
         """Return the command that reads the state, or the part of it that `about` selects.

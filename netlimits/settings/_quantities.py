@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options, whole
 from netlimits.settings._values import NamedValues, Values
 
@@ -34,6 +34,7 @@ class Quantities(NamedValues):
     names: Mapping[str, str]
     title: str
     least: int
+    traits: Traits = Setting.traits
     schema: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:

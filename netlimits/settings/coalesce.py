@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings._schema import SWITCH, options, whole
 from netlimits.settings._values import NamedValues, Values
 
@@ -38,6 +38,14 @@ class Coalesce(NamedValues):
     """`coalesce: {adaptive-rx: off, rx-usecs: 0}`."""
 
     name = "coalesce"
+    traits = Traits(
+        separate=True,
+        tried=True,
+        watched="partly",
+        drops_carrier=True,
+        leaves=("coalesce",),
+        reset_by=("channels",),
+    )
     schema: Mapping[str, Any] = options(
         {name: (whole(0, 2**32 - 1) if name in _NUMBERS else SWITCH) for name in _NAMES},
         title="Interrupt coalescing of the data interface",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypedDict
 
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options
 from netlimits.units import tc
 
@@ -30,6 +30,7 @@ class Ingress(Setting):
     """`ingress: {rate: 100mbit, burst: 256kb}`."""
 
     name = "ingress"
+    traits = Traits(tried=True, watched="partly", leaves=("qdisc", "filter"), changes_path=True)
     schema: Mapping[str, Any] = options(
         {
             "rate": tc.RATE,

@@ -14,7 +14,7 @@ from typing import Any
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import carrier
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import if_fixed, options, switch, whole
 from netlimits.settings._values import is_number
 
@@ -28,6 +28,7 @@ class Link(Setting):
     """`link: {speed: 2500, duplex: full, autoneg: on}`."""
 
     name = "link"
+    traits = Traits(watched="partly", restarts=True, drops_carrier=True, changes_path=True)
     schema: Mapping[str, Any] = options(
         {
             "speed": whole(1, 2**31 - 1, "Mbit/s, such as 2500; the NIC must support it."),

@@ -14,7 +14,7 @@ from typing import Any
 
 from netlimits.errors import nearest
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import SWITCH, if_fixed, options
 
 SHORT_NAMES = {
@@ -106,6 +106,7 @@ class Offload(Setting):
     """`offload: {tso: on, lro: {want: off, if_fixed: accept}}`."""
 
     name = "offload"
+    traits = Traits(separate=True, watched="fully", drops_carrier=True, leaves=("features", "link"))
     schema: Mapping[str, Any] = {
         "type": "object",
         "title": "Offloads of the data interface",

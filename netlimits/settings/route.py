@@ -13,7 +13,7 @@ from typing import Any
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import _routes
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options, whole
 
 _SCRIPT = (
@@ -29,6 +29,7 @@ class Route(Setting):
     """`route: {to: 192.0.2.0/24, quickack: 1, initcwnd: 20}`."""
 
     name = "route"
+    traits = Traits(watched="partly", leaves=("IPv4 route", "IPv6 route"), changes_path=True)
     schema: Mapping[str, Any] = options(
         {
             "to": {

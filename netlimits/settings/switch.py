@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 
 from netlimits.errors import SettingError, one_line
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options
 
 LONGEST = 60.0
@@ -67,6 +67,7 @@ class Switch(Setting):
     """`switch: {verify: [WORDS], command: {old: [WORDS], new: [WORDS]}, to: new}`."""
 
     name = "switch"
+    traits = Traits(runs_commands=True, restarts=True, changes_path=True)
     schema: Mapping[str, Any] = options(
         {
             "verify": {

@@ -15,7 +15,7 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, sysctl_tree
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import if_fixed, options
 
 _LINE = re.compile(r"^(?P<name>net\.[^\s=]+) = ?(?P<value>.*)$")
@@ -104,6 +104,7 @@ class Sysctl(Setting):
     """`sysctl: {net.ipv4.tcp_congestion_control: cubic, net.core.rmem_max: 8388608}`."""
 
     name = "sysctl"
+    traits = Traits(separate=True)
     schema: Mapping[str, Any] = {
         "type": "object",
         "title": "Network sysctls of the host",

@@ -16,7 +16,7 @@ from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, Machine, decoding
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options, whole
 
 INTERFACE = "nltun0"
@@ -85,6 +85,7 @@ class Tunnel(Setting):
     """`tunnel: {kind: vxlan}`, with both roles."""
 
     name = "tunnel"
+    traits = Traits(tried=True, changes_path=True)
     schema: Mapping[str, Any] = options(
         {
             "kind": {

@@ -113,13 +113,13 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    from netlimits.limits.ladder.workloads import TITLES
+    from netlimits.tools import WORKLOADS
 
     costs = [_short(row["cpu_us"][end]) for end in ("send", "receive")]
     limit = f"{row['limit']}{_detail(row)} ({row['state']})"
     if row["state"] == "open":
         limit = f"open: {row['limit']}?" if row["limit"] else "open"
-    title = TITLES.get(row["workload"], row["workload"])
+    title = WORKLOADS.get(row["workload"], row["workload"])
     return (title, _rate(row), limit, row["proof"] or "–", "  ".join(costs))
 
 
@@ -136,7 +136,7 @@ def _detail(row: Mapping[str, Any]) -> str:
 
 
 def _open(row: Mapping[str, Any]) -> Iterator[str]:
-    from netlimits.limits.ladder.workloads import TITLES
+    from netlimits.tools import WORKLOADS
 
     each = [
         f"{of['resource']} {of['state']}"
@@ -145,7 +145,7 @@ def _open(row: Mapping[str, Any]) -> Iterator[str]:
     ]
     parts = [*each, *(f"{name} ruled out ({why})" for name, why in row["ruled_out"].items())]
     yield from textwrap.wrap(
-        f"{TITLES.get(row['workload'], row['workload'])}, sensitivities: "
+        f"{WORKLOADS.get(row['workload'], row['workload'])}, sensitivities: "
         f"{'; '.join(parts) or 'none measured'}.",
         _WIDTH,
         subsequent_indent="  ",
@@ -177,7 +177,7 @@ def _short(value: float | None) -> str:
 
 
 def _ladder(rungs: Sequence[Mapping[str, Any]], transactions: Collection[str]) -> Iterator[str]:
-    from netlimits.limits.ladder.workloads import TITLES
+    from netlimits.tools import WORKLOADS
 
     if not rungs:
         return
@@ -188,7 +188,7 @@ def _ladder(rungs: Sequence[Mapping[str, Any]], transactions: Collection[str]) -
         dose = resource(rung["change"])
         change = f"{dose[0].name} ×{dose[1]:g}" if dose else rung["change"]
         yield (
-            f"{number}. {TITLES.get(workload, workload)}: {change} → ×{rung['ratio']:.2f} "
+            f"{number}. {WORKLOADS.get(workload, workload)}: {change} → ×{rung['ratio']:.2f} "
             f"[{rung['low']:.2f}, {rung['high']:.2f}], {rung['throughput'] / scale:,.{digits}f} "
             f"{unit}{f'; next limit: {then}' if then else ''}"
         )

@@ -71,11 +71,11 @@ def _profiles(observed: Campaign) -> Iterator[str]:
     from netlimits.analysis import frames
     from netlimits.analysis.profile import sentences
     from netlimits.limits.ladder.sensitivity import WORKLOAD
-    from netlimits.limits.ladder.workloads import TITLES
+    from netlimits.tools import WORKLOADS
 
     for name, rows in sentences.runs(observed.frame()).groupby(WORKLOAD, sort=False):
         spent = "; ".join(sentences.clauses(rows, frames.direction(rows)))
-        yield f"{TITLES.get(str(name), name)}: {spent}"
+        yield f"{WORKLOADS.get(str(name), name)}: {spent}"
 
 
 def row(

@@ -17,8 +17,6 @@ ROUND_TRIPS, LONGEST = 100, 5
 """Minimum number of round trips in a run, and its maximum duration in seconds. With so many round
 trips, slow start is only a small part of the run."""
 
-TITLES = {each.name: each.title for each in WORKLOADS}
-
 
 def seconds(round_trip_us: float | None) -> int:
     """Return the duration in seconds for runs over a path with this round trip."""
@@ -28,7 +26,7 @@ def seconds(round_trip_us: float | None) -> int:
 
 def supported(tool: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return the workloads among `names` that a tool can run."""
-    return tuple(w.name for w in WORKLOADS if w.name in names and tool in w.values)
+    return tuple(name for name in WORKLOADS if name in names and name in MEASURING[tool].values)
 
 
 def observation(
@@ -46,7 +44,7 @@ def observation(
     `settings` are changes that are kept from an earlier step.
     """
     how = MEASURING[tool]
-    rows = [(w.name, *w.values[tool]) for w in WORKLOADS if w.name in names]
+    rows = [(name, *how.values[name]) for name in WORKLOADS if name in names]
     lists = zip((WORKLOAD, *how.factors), zip(*rows, strict=True), strict=True)
     whole = {
         "experiment": title,

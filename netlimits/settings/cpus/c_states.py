@@ -14,7 +14,7 @@ from typing import Any
 
 from netlimits.model import Command, Completed
 from netlimits.model.state_folder import FOLDER
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import DEFAULT_HOURS, hours, options, whole
 from netlimits.settings._values import is_number
 
@@ -96,6 +96,7 @@ class CStates(Setting):
     """`c_states: {latency_us: 0}`."""
 
     name = "c_states"
+    traits = Traits(tried=True)
     schema: Mapping[str, Any] = options(
         {
             "latency_us": whole(

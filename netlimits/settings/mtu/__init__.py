@@ -23,7 +23,7 @@ from typing import Any
 
 from netlimits.model import Command, Completed, decoding
 from netlimits.settings import _routes
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._values import is_number
 from netlimits.settings.mtu import ipv6, stacked
 from netlimits.settings.mtu.stacked import StackedLink
@@ -56,6 +56,7 @@ class Mtu(Setting):
     """`mtu: 8896`."""
 
     name = "mtu"
+    traits = Traits(watched="fully", restarts=True, drops_carrier=True)
     schema: Mapping[str, Any] = {
         "type": "integer",
         "title": "MTU of the data interface",

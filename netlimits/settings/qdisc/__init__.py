@@ -19,7 +19,7 @@ from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options
 from netlimits.settings.qdisc import children
 from netlimits.settings.qdisc.children import CHILD, CLASSES, KIND, OURS, Tree
@@ -67,6 +67,12 @@ class Qdisc(Setting):
     """`qdisc: {kind: tbf, rate: 1gbit, burst: 128kb, latency: 50ms}`."""
 
     name = "qdisc"
+    traits = Traits(
+        watched="partly",
+        leaves=("qdisc", "class", "filter"),
+        reset_by=("mtu", "channels"),
+        changes_path=True,
+    )
     schema: Mapping[str, Any] = options(
         {
             "kind": KIND,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options
 from netlimits.units.cpus import CPU_LIST, formatted, from_mask, mask, members
 
@@ -75,6 +75,7 @@ class CpuSets(Setting):
     masks: bool = True
     queues: Callable[[State], Mapping[str, int]] | None = None
     named: re.Pattern[str] | None = None
+    traits: Traits = Setting.traits
     schema: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings._quantities import Quantities
 from netlimits.units.cpus import CPU_LIST
 
@@ -179,4 +179,12 @@ CHANNELS = Channels(
     names={"rx": "RX", "tx": "TX", "other": "Other", "combined": "Combined"},
     title="Numbers of queues of the data interface",
     least=0,
+    traits=Traits(
+        separate=True,
+        tried=True,
+        places_interrupts=True,
+        watched="partly",
+        restarts=True,
+        drops_carrier=True,
+    ),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings.queues._cpu_sets import LOCAL, ONLINE, QUEUES, CpuSets
 from netlimits.units.cpus import CPU_LIST
 
@@ -67,5 +67,6 @@ IRQ = CpuSets(
     masks=False,
     queues=_queues,
     named=re.compile(r"^name ([0-9]+) ([^ =]+)$", re.MULTILINE),
+    traits=Traits(tried=True, places_interrupts=True, reset_by=("channels",)),
 )
 """`irq: {cpus: "0-1"}`, or `irq: {spread: local-node}`."""

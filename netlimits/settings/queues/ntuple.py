@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options, whole
 
 _FILTER = re.compile(r"^Filter: (?P<id>[0-9]+)\n(?P<lines>(?:[ \t].*\n?)*)", re.MULTILINE)
@@ -43,6 +43,7 @@ class Ntuple(Setting):
     """`ntuple: {flows: [{port: 5001, queue: 2}]}`."""
 
     name = "ntuple"
+    traits = Traits(tried=True)
     schema: Mapping[str, Any] = options(
         {
             "flows": {

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings._schema import options, whole
 from netlimits.settings._values import NamedValues, Values, is_number
 
@@ -31,6 +31,7 @@ class Rfs(NamedValues):
     """`rfs: {entries: 32768}`."""
 
     name = "rfs"
+    traits = Traits(leaves=("queue setting", "sysctl"), reset_by=("channels",))
     vanishing = True
     schema: Mapping[str, Any] = options(
         {

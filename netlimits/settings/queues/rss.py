@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options, whole
 from netlimits.settings.queues.channels import RSS_TABLE, rss_words
 
@@ -32,6 +32,7 @@ class Rss(Setting):
     """`rss: {equal: 2}`, or `rss: {weights: [3, 1]}`."""
 
     name = "rss"
+    traits = Traits(tried=True, leaves=("RSS table and key",), reset_by=("channels",))
     schema: Mapping[str, Any] = options(
         {
             "equal": {
