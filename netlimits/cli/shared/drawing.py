@@ -184,6 +184,11 @@ def _data(
     """Yield a name suffix and the data for each figure; remove the options that select data."""
     from netlimits.analysis import attempts, frames, wording
 
+    if kind.source == "sensitivities":
+        from netlimits.limits.ladder.sensitivity import sensitivities
+
+        yield "", sensitivities(results.frame)
+        return
     if kind.source == "runs":
         separate = options.pop("apart", [])
         if not separate:
