@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared.lines import counted
 from netlimits.cli.shared.options import JSON, Output, refuse_folder
+from netlimits.cli.shared.output import echo, echo_json, quoted
 from netlimits.errors import InputError, nearest
 from netlimits.experiment.validation.names import RESERVED
 from netlimits.metrics import metric

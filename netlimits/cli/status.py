@@ -11,10 +11,10 @@ import click
 
 from netlimits.archive import logbook
 from netlimits.campaign.interrupt import interruptible
-from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.lines import counts, skipped_lines
 from netlimits.cli.shared.options import JSON, PATIENCE, hosts_option
+from netlimits.cli.shared.output import echo, echo_json, quoted
 from netlimits.errors import HostError, InputError, one_line
 from netlimits.experiment.hosts_file import machines
 from netlimits.hosts.base import Host

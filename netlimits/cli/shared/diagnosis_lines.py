@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from netlimits.cli import echo, quoted
 from netlimits.cli.shared.lines import aligned
+from netlimits.cli.shared.output import echo, quoted
 from netlimits.evidence import facts
 from netlimits.limits.ladder.doses import RESOURCES, resource
 from netlimits.limits.links import DataLinks

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netlimits.cli import quoted
 from netlimits.cli.shared import diagnosis_lines, page
+from netlimits.cli.shared.output import quoted
 from netlimits.cli.shared.stages import A_RUN, Stages, say
 from netlimits.errors import InputError, one_line
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from netlimits import __version__
 from netlimits.charts import KINDS
-from netlimits.cli import quoted
 from netlimits.cli.shared import drawing, entries
 from netlimits.cli.shared.both_sides import BothSides
 from netlimits.cli.shared.entries import summary_of
 from netlimits.cli.shared.options import writing
+from netlimits.cli.shared.output import quoted
 from netlimits.cli.shared.results import Results, opened
 from netlimits.errors import DataError, NetlimitsError
 from netlimits.metrics import metric

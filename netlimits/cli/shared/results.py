@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from netlimits.charts import KINDS
-from netlimits.cli import echo, quoted
+from netlimits.cli.shared.output import echo, quoted
 from netlimits.errors import DataError, InputError
 from netlimits.metrics import metric
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netlimits.archive.reader import Campaign
-    from netlimits.cli.shared.table_options import TableOptions
+    from netlimits.cli.shared.options.tables import TableOptions
 
 
 Needed = Callable[[Sequence[Mapping[str, Any]]], frozenset[str] | None]

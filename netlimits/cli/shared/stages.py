@@ -23,11 +23,11 @@ from netlimits.campaign import creation
 from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.checks import Finding
 from netlimits.checks.survey import Survey, look
-from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.conduct import Conduct
 from netlimits.cli.shared.hosts import all_logged_in
 from netlimits.cli.shared.lines import say_warnings
+from netlimits.cli.shared.output import echo, quoted
 from netlimits.errors import CheckError, InputError
 from netlimits.experiment import load
 from netlimits.experiment.plan import SEED_BITS, Plan, seeded
