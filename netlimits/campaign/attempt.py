@@ -28,7 +28,7 @@ from netlimits.errors import (
 )
 from netlimits.evidence import profile
 from netlimits.experiment import pacing
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Measurement, Record, Run, Status
 from netlimits.restore.guard.guards import Guards
 from netlimits.tools import Features
@@ -221,7 +221,7 @@ def apply_turn(session: Session, stop: Stopping, turn: Turn) -> None:
         else:
             waits += [wait] if wait else []
             left += [] if wait else [own]
-    for act in (session.archive.sync, lambda: at_once(execute_each, left), *waits):
+    for act in (session.archive.sync, lambda: concurrently(execute_each, left), *waits):
         try:  # after an error, still read the answers of the other hosts
             act()
         except Exception as error:

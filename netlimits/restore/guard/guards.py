@@ -15,7 +15,7 @@ from netlimits.errors import (
     one_line,
 )
 from netlimits.hosts.base import Host, must
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Command, Completed
 from netlimits.restore import notes
 from netlimits.restore.guard import commands
@@ -114,7 +114,7 @@ class Guards:
         for place in self._places:
             place.seconds = claim
         guard = None if self._patience is None else claim
-        return _roles(places, at_once(lambda place: self._renew(place, claim, guard), places))
+        return _roles(places, concurrently(lambda place: self._renew(place, claim, guard), places))
 
     def fired(self, answers: Mapping[str, Completed] = NOTHING) -> tuple[str, ...]:
         """Return the roles whose guard has fired since `renew`, which makes their run invalid.
@@ -135,7 +135,7 @@ class Guards:
         places = self._places
         if all(self._role(place) in answers for place in places):
             return _roles(places, map(fired, places))
-        return _roles(places, at_once(fired, places))
+        return _roles(places, concurrently(fired, places))
 
     def questions(self) -> dict[str, Command]:
         """Return the command that `fired` needs for each role, to run with other commands."""
