@@ -237,7 +237,7 @@ def _begin(session: Session, steps: Sequence[SettingStep]) -> Callable[[], objec
     Return None if a thread must execute the steps instead: there are several, or the only one
     cannot begin at once (a restore, or a setting that must be read first).
     """
-    if len(steps) > 1 or steps[0].act != "reach":
+    if len(steps) > 1 or steps[0].act != "set":
         return None
     (step,) = steps
     return session.changes.begin(step.role, step.interface, step.name, step.options)
@@ -245,9 +245,9 @@ def _begin(session: Session, steps: Sequence[SettingStep]) -> Callable[[], objec
 
 def _execute(session: Session, step: SettingStep) -> None:
     place = (step.role, step.interface, step.name)
-    if step.act == "look":
+    if step.act == "read":
         session.changes.look(*place, step.options)
-    elif step.act == "leave":
+    elif step.act == "restore":
         session.changes.restore_for_now(place)
     else:
         session.changes.reach(*place, step.options)

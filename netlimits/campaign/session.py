@@ -82,7 +82,7 @@ class Session:
         return self.states.result.others
 
     def specification(self, run: Run) -> Specification:
-        return self._specifications.of(run)
+        return self._specifications.for_run(run)
 
     def _synced(self, kind: type[BaseException] | None, *_: object) -> None:
         """Write the journal to disk. An error in writing does not replace an earlier error."""

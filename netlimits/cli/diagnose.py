@@ -111,7 +111,7 @@ def diagnose(
     if kept is not None:
         from netlimits.archive import reader
 
-        _print([direction.again(reader.open(kept))], as_json)
+        _print([direction.stored_answer(reader.open(kept))], as_json)
         return
     known = [each.name for each in WORKLOADS]
     for name in chosen:

@@ -172,12 +172,12 @@ def _table_options(folder: Path) -> str:
     good = frame[frame["status"] == "ok"].dropna(axis=1, how="all")
     shares = good.notna().groupby(good["config"]).mean()
     metrics = frames.measured(good)
-    whole = [name for name in metrics if shares[metric(name).column].isin([0, 1]).all()]
+    complete = [name for name in metrics if shares[metric(name).column].isin([0, 1]).all()]
     named = campaign.experiment.factors
     factors = [name for name in frames.varied(good) if name in named]
     varied = [name for name in factors if good[name].nunique() > 1]
     order = sorted(varied, key=lambda name: name in ("tool", "mss"))
-    of = (whole or metrics or ["throughput"])[0]
+    of = (complete or metrics or ["throughput"])[0]
     return f"--of {of} --rows {(order or factors or ['tool'])[0]}"
 
 

@@ -1,4 +1,4 @@
-"""One direction of `netlimits diagnose`: its stages in their order, and the answer as JSON."""
+"""Measure a direction of `netlimits diagnose` in stages, and return the answer as JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Text = Callable[[Sequence[str], int, Sequence[Mapping[str, Any]]], str]
 def answer(
     stages: Stages, wanted: Sequence[str], tool: str, no_changes: bool, profile: bool = False
 ) -> tuple[bool, dict[str, Any]]:
-    """Carry out one direction; return True if all its runs are ok, and the answer as JSON."""
+    """Measure a direction; return True if all its runs are ok, and the answer as JSON."""
     from netlimits.limits.ladder import workloads
 
     names = workloads.supported(tool, wanted)
@@ -53,7 +53,7 @@ def answer(
         campaign = observed
         stages.left_out.append("--no-changes: nothing was changed, so nothing is proven")
     else:
-        observed = stages.observe(text(names, 2, ()), beside(folder, "observed"))
+        observed = stages.observe(text(names, 2, ()), sibling(folder, "observed"))
         say("a dose of each resource that the counters do not rule out")
         dosed = stages.dose(observed, folder)
         if dosed is None and not stages.left_out:
@@ -109,7 +109,7 @@ def row(
     }
 
 
-def again(campaign: Campaign) -> dict[str, Any]:
+def stored_answer(campaign: Campaign) -> dict[str, Any]:
     from netlimits.limits.ladder import diagnosis
 
     return row(campaign, ladder=diagnosis.helping(campaign)[:1])
@@ -136,9 +136,9 @@ def _ladder(stages: Stages, campaign: Campaign, text: Text) -> list[Help]:
                 2,
                 [{"roles": [role], setting: of} for (role, setting), of in kept.items()],
             ),
-            beside(stages.folder, f"{name}-observed"),
+            sibling(stages.folder, f"{name}-observed"),
         )
-        following = stages.dose(observed, beside(stages.folder, name))
+        following = stages.dose(observed, sibling(stages.folder, name))
         rows = diagnosis.workloads(following or observed)
         rungs[-1] = replace(first, then=f"{rows[0]['limit']} ({rows[0]['state']})")
         if following is None:
@@ -147,5 +147,5 @@ def _ladder(stages: Stages, campaign: Campaign, text: Text) -> list[Help]:
     return rungs
 
 
-def beside(folder: Path, what: str) -> Path:
+def sibling(folder: Path, what: str) -> Path:
     return folder.with_name(f"{folder.name}-{what}")

@@ -48,7 +48,7 @@ def observation(
     how = MEASURING[tool]
     rows = [(w.name, *w.values[tool]) for w in WORKLOADS if w.name in names]
     lists = zip((WORKLOAD, *how.factors), zip(*rows, strict=True), strict=True)
-    whole = {
+    document = {
         "experiment": title,
         "question": question,
         "zip": {name: list(values) for name, values in lists},
@@ -59,4 +59,6 @@ def observation(
         "repeat": {"replicates": replicates, "order": "blocked"},
         "report": [{"table": "summary", "of": ["throughput"], "rows": WORKLOAD}],
     }
-    return str(yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, default_flow_style=None))
+    return str(
+        yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_flow_style=None)
+    )

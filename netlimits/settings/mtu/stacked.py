@@ -134,7 +134,7 @@ def _upon(links: Mapping[str, StackedLink], name: str, interface: str) -> Iterat
         yield master
 
 
-def away(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
+def in_other_namespaces(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
     """Yield the `away` interfaces that lie on an interface with one of these indexes."""
     for line in lines:
         if not line.startswith("away "):
