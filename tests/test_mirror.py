@@ -60,7 +60,7 @@ WAYS = {
     "test_coverage": "benchmarks/coverage.py",
     "test_demo": "scripts/demo",
     "test_diagnose": "benchmarks/diagnose.py",
-    "test_disturbance": "benchmarks/disturbance.py and looks.py",
+    "test_disturbance": "benchmarks/disturbance.py and sampler.py",
     "test_engines": "benchmarks/engines.py",
     "test_experiments_lab": "experiments/ on hosts",
     "test_experiments_lab_pacing": "experiments/ on hosts",
