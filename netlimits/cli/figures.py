@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from netlimits import charts
-from netlimits.cli.shared import drawing, entries
+from netlimits.cli.shared import entries
 from netlimits.cli.shared.options import (
     LIST,
     SEVERAL_RESULTS,
@@ -137,6 +137,8 @@ def figures(
         factors=(*series, *pool),
     )
     say_missing(source)
+    from netlimits.cli.shared import drawing  # imports pandas
+
     if LIST in of:
         list_metrics(drawing.marked(source))
         return
