@@ -61,6 +61,7 @@ WAYS = {
     "test_demo": "scripts/demo",
     "test_diagnose": "benchmarks/diagnose.py",
     "test_disturbance": "benchmarks/disturbance.py and sampler.py",
+    "test_docstrings": "the public surface",
     "test_engines": "benchmarks/engines.py",
     "test_experiments_lab": "experiments/ on hosts",
     "test_experiments_lab_pacing": "experiments/ on hosts",

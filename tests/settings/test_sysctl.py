@@ -213,7 +213,7 @@ def test_one_that_cannot_be_written_stays_where_that_is_accepted():
 
 
 def test_a_vector_is_written_whole():
-    found = {"net.ipv4.tcp_rmem": "4096\t131072\t6291456"}
+    state = {"net.ipv4.tcp_rmem": "4096\t131072\t6291456"}
     with pytest.raises(SettingError, match=r'3 values .*such as "1000 131072 6291456"'):
-        sysctl.change("data0", found, {"net.ipv4.tcp_rmem": 1000})
-    assert sysctl.change("data0", found, {"net.ipv4.tcp_rmem": "1000 131072 6291456"})
+        sysctl.change("data0", state, {"net.ipv4.tcp_rmem": 1000})
+    assert sysctl.change("data0", state, {"net.ipv4.tcp_rmem": "1000 131072 6291456"})

@@ -11,6 +11,7 @@ from netlimits.cli.shared import diagnosis_lines, page
 from netlimits.cli.shared.output import quoted
 from netlimits.cli.shared.stages import A_RUN, Stages, say
 from netlimits.errors import InputError, one_line
+from netlimits.limits.ladder import workloads
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
@@ -29,8 +30,6 @@ def answer(
     stages: Stages, wanted: Sequence[str], tool: str, no_changes: bool, profile: bool = False
 ) -> tuple[bool, dict[str, Any]]:
     """Measure a direction; return True if all its runs are ok, and the answer as JSON."""
-    from netlimits.limits.ladder import workloads
-
     names = workloads.supported(tool, wanted)
     if not names:
         raise InputError(f"{tool} measures none of {', '.join(wanted)}")
@@ -70,12 +69,10 @@ def answer(
 def _profiles(observed: Campaign) -> Iterator[str]:
     from netlimits.analysis import frames
     from netlimits.analysis.profile import sentences
-    from netlimits.limits.ladder.sensitivity import WORKLOAD
-    from netlimits.limits.ladder.workloads import TITLES
 
-    for name, rows in sentences.runs(observed.frame()).groupby(WORKLOAD, sort=False):
+    for name, rows in sentences.runs(observed.frame()).groupby(workloads.WORKLOAD, sort=False):
         spent = "; ".join(sentences.clauses(rows, frames.direction(rows)))
-        yield f"{TITLES.get(str(name), name)}: {spent}"
+        yield f"{workloads.TITLES.get(str(name), name)}: {spent}"
 
 
 def row(

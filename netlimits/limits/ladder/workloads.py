@@ -8,7 +8,6 @@ from typing import Any
 
 import yaml
 
-from netlimits.limits.ladder.sensitivity import WORKLOAD
 from netlimits.tools import MEASURING, WORKLOADS
 
 SECONDS = 1
@@ -17,6 +16,8 @@ ROUND_TRIPS, LONGEST = 100, 5
 """Minimum number of round trips in a run, and its maximum duration in seconds. With so many round
 trips, slow start is only a small part of the run."""
 
+WORKLOAD = "workload"
+"""Name of a diagnosis's factor for the workload. The workload determines the other factors."""
 TITLES = {each.name: each.title for each in WORKLOADS}
 
 
