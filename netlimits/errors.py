@@ -44,7 +44,7 @@ class NetlimitsError(Exception):
 
 
 class InputError(NetlimitsError):
-    """The user's input is wrong; no host was touched."""
+    """The user's input is wrong; no host was touched (except by `ArchiveUnwritable`)."""
 
     exit_status = 2
 
@@ -96,9 +96,9 @@ class DocumentErrors(DocumentError):
 
 
 def raise_all(errors: Iterable[DocumentError]) -> None:
-    """Raise a single error unchanged, several as one DocumentErrors; nothing if there is none.
+    """Raise a single error unchanged, or several errors as one DocumentErrors.
 
-    Of errors with the same message only one is kept.
+    Errors with the same message count once. If there is no error, do nothing.
     """
     different = list({str(error): error for error in errors}.values())
     if len(different) > 1:
@@ -139,9 +139,10 @@ class HostError(NetlimitsError):
 
 
 class ConnectError(HostError):
-    """Login failed: host unreachable, host key unknown or changed, our key refused.
+    """Login failed: host unreachable, host key unknown or changed, or the user's key rejected.
 
-    `transient` is true if a retry may succeed: no answer, connection refused or reset.
+    `transient` is true if a retry may succeed, since the host did not answer, or refused or reset
+    the connection.
     """
 
     def __init__(self, problem: str, *, host: str = "", transient: bool = False) -> None:

@@ -16,7 +16,7 @@ import netlimits as nl
 from netlimits.limits import CLASSES
 from netlimits.limits.ladder.diagnosis import undecided
 from netlimits.limits.ladder.diagnosis_schema import SCHEMA
-from netlimits.limits.ladder.workloads import TITLES
+from netlimits.tools import WORKLOADS
 
 making = benchmark.module("making")
 benchmark.module("confusion")
@@ -36,7 +36,7 @@ def answer(limit: str, state: str, rows=(), ruled_out=(), seconds=60.0, restored
 
 def test_there_are_24_situations_and_more_of_workloads_and_classes_that_are():
     assert len(EVERY) >= 24
-    assert {case.workload for case in EVERY.values()} == {*TITLES}
+    assert {case.workload for case in EVERY.values()} == {*WORKLOADS}
     right = {name for case in EVERY.values() for name in case.situation.right}
     assert right <= {each.name for each in CLASSES}
     assert sum({"sender-cpu", "receiver-cpu"} <= {*c.situation.right} for c in EVERY.values()) >= 4

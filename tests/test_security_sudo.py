@@ -43,7 +43,7 @@ def allowed(argv: tuple[str, ...]) -> bool:
 
 
 def test_every_command_of_the_snippet_is_read_here():
-    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 43
+    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") > 40
 
 
 # -- what is to be allowed ------------------------------------------------------------------

@@ -45,9 +45,6 @@ SERVER, SETTINGS = "server", "settings"
 
 PROFILE_BEGIN, PROFILE_END = "profile begins", "profile ends"
 
-WATCHED = ("mtu", "offload")
-"""Settings that `evidence.watch` reads completely on measuring hosts, so no step reads them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -151,14 +148,18 @@ def _profiles(specification: Specification) -> tuple[tuple[Step, ...], ...]:
 
 
 def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
-    """Yield the role and the command to read each setting of a run, in the experiment's order."""
+    """Yield the role and the command to read each setting of a run, in the experiment's order.
+
+    On measuring hosts, `evidence.watch` reads some settings fully; they are left out.
+    """
     watched = {role for _, role in specification.roles()}
     for use in specification.setup.settings:
         for role in use.roles:
-            if use.name in WATCHED and role in watched:
+            of = setting(use.name)
+            if of.traits.watched == "fully" and role in watched:
                 continue
             interface = specification.machines[role].interface or ""
-            yield role, setting(use.name).read(interface, use.options)
+            yield role, of.read(interface, use.options)
 
 
 def _watch(specification: Specification, act: str, role: str) -> Command:

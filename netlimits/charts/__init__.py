@@ -53,15 +53,18 @@ class ChartKind:
             the chart.
         module: Module in `charts.kinds` that contains the function.
         source: Kind of frame that the chart is drawn from.
-        options: Option of an entry in `report:` -> default. The options are the function's keyword
-            arguments. A chart of a packet trace also has the option `role`.
+        options: Options of the chart in `report:` -> their defaults. They are keyword arguments of
+            the function that draws the chart. Charts of packet traces also have the option `role`.
         table: Dotted name, without `netlimits.`, of the function that returns the chart's table.
             None if the frame that the chart is drawn from is the table.
-        cosmetic: Options that the function for the table does not take.
+        cosmetic: Options that the table's function does not take, such as `title`.
         panels: Names of panels that the option `of` accepts; () if `of` takes metrics.
-        along: Options that name the columns which distinguish the points of a curve. Alternatively
-            the dotted name of a function that returns these columns for (frame, factors, options).
-            () if each run is a point; None if the chart does not pool runs into points.
+        narrow: True if the chart reads only the columns that its options name, and those that
+            every chart needs (`cli.shared.entries`).
+        along: How to find the columns that distinguish the points of a curve. A tuple lists the
+            options that name these columns; () means that each run is a point. A string is the
+            dotted name of a function that returns the columns for (frame, factors, options).
+            None means that the chart does not pool runs into points.
     """
 
     name: str
@@ -72,6 +75,7 @@ class ChartKind:
     cosmetic: tuple[str, ...] = ("title",)
     along: tuple[str, ...] | str | None = None
     panels: tuple[str, ...] = ()
+    narrow: bool = False
 
     @property
     def single(self) -> bool:
@@ -132,17 +136,17 @@ def _function(path: str) -> Callable[..., Any]:
 
 # fmt: off
 CHARTS: tuple[ChartKind, ...] = (
-    ChartKind("percentiles", "percentiles", "runs", along=(),
+    ChartKind("percentiles", "percentiles", "runs", along=(), narrow=True,
          options={"of": REQUIRED, "series": (), "title": None, "pool": ()},
          table="charts.kinds.percentiles.quartiles"),
-    ChartKind("spread", "spread", "runs", along=("by",),
+    ChartKind("spread", "spread", "runs", along=("by",), narrow=True,
          options={"of": "throughput", "by": "send_size", "series": (), "bound_mbps": None,
                   "title": None, "pool": ()},
          table="analysis.spread.spread", cosmetic=("bound_mbps", "title")),
-    ChartKind("boxes", "levels", "runs", along=(),
+    ChartKind("boxes", "levels", "runs", along=(), narrow=True,
          options={"of": REQUIRED, "series": (), "title": None, "pool": ()},
          table="charts.kinds.percentiles.quartiles"),
-    ChartKind("bars", "levels", "runs", along=(),
+    ChartKind("bars", "levels", "runs", along=(), narrow=True,
          options={"of": REQUIRED, "series": (), "title": None, "pool": ()},
          table="charts.kinds.levels.means"),
     ChartKind("history", "history", "runs", along="analysis.history.points",
@@ -154,7 +158,7 @@ CHARTS: tuple[ChartKind, ...] = (
     ChartKind("mesh_hosts", "mesh", "runs", along="analysis.mesh.points",
          options={"of": "throughput", "pool": (), "title": None},
          table="analysis.mesh.hosts"),
-    ChartKind("cost", "cost", "runs", along=("size",),
+    ChartKind("cost", "cost", "runs", along=("size",), narrow=True,
          options={"of": ("local_sd", "remote_sd"), "size": "send_size", "series": (),
                   "title": None, "pool": ()},
          table="analysis.cost.cost"),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from netlimits.analysis import wording
+from netlimits.tools import TOOLS
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000",
@@ -24,6 +25,17 @@ BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#CC79A7",
 )
 GREY = "#666666"
+NAMED: Mapping[str, str] = {
+    "black": BLACK,
+    "orange": ORANGE,
+    "sky": SKY,
+    "green": GREEN,
+    "blue": BLUE,
+    "vermilion": VERMILION,
+    "purple": PURPLE,
+}
+"""Name of a colour, as `Tool.colour` -> the colour."""
+
 PALETTE = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
 """Okabe and Ito's colours without yellow, which is too pale for a line on white."""
 
@@ -37,10 +49,7 @@ KNOWN: Mapping[str, str] = {
     "off": GREEN,
     "sender": BLUE,
     "receiver": ORANGE,
-    "iperf3": PURPLE,
-    "nttcp": GREEN,
-    "netperf": BLUE,
-    "nuttcp": ORANGE,
+    **{tool.name: NAMED[tool.colour] for tool in TOOLS if tool.colour},
 }
 """Factor value in lower case -> its colour in every chart."""
 
@@ -70,12 +79,12 @@ class SeriesStyle:
 def series_styles(
     keys: Sequence[tuple[Any, ...]], factors: Sequence[str] = ()
 ) -> dict[tuple[Any, ...], SeriesStyle]:
-    """Return a style for each series; `factors` are the names of the values in a key.
+    """Return a style for each series.
 
-    Text values determine the colour, and numbers determine line style and marker: "UDP, 1024" and
-    "UDP, 8192" share a colour. If the series differ only in text or only in numbers, these values
-    determine colour, line style and marker. A common text in KNOWN keeps its colour. Labels contain
-    the units of the factors.
+    A key in `keys` has a value for each name in `factors`. Texts in the key determine the colour.
+    Numbers determine line style and marker. So "UDP, 1024" and "UDP, 8192" share a colour. If the
+    series differ only in text or only in numbers, these values determine all three. Exception:
+    series that differ only in numbers share the colour of their text if KNOWN has a colour for it.
     """
     of = list(factors) or [""] * (len(keys[0]) if keys else 0)
     without = wording.NULL if of else "all runs"
@@ -104,8 +113,8 @@ def series_styles(
 def value_colours(names: Sequence[str]) -> dict[str, str]:
     """Return the colour of each name.
 
-    Names in KNOWN have the colours that KNOWN assigns. Other names get unused colours of PALETTE,
-    and colours that KNOWN does not contain are used first.
+    Names in KNOWN have the colours that KNOWN assigns. Other names get the remaining colours of
+    PALETTE in turn, first the colours that KNOWN does not contain.
     """
     fixed = {name: KNOWN[name.lower()] for name in names if name.lower() in KNOWN}
     free = [c for c in PALETTE if c not in fixed.values()] or list(PALETTE)

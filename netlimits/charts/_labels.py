@@ -104,7 +104,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
         )
         leader = Line2D([], [], color=style.color, linewidth=0.6)
         leader.set_transform(axes.transAxes)
-        figure.add_artist(leader)  # an artist of the axes would change their limits
+        figure.add_artist(leader)  # an artist of the axes would change the axes' limits
         labels.append((text, leader))
 
     def place(_: Axes) -> None:
@@ -135,7 +135,7 @@ def log_axis(axis: Axis) -> None:
 
 
 def log_ticks(values: Iterable[float]) -> list[float]:
-    """Return those values whose labels fit on a logarithmic axis, from the largest down."""
+    """Return the largest value, and in descending order the others whose labels do not overlap."""
     every = sorted((float(value) for value in values), reverse=True)
     room = (every[0] / every[-1]) ** ROOM if every[-1] > 0 else 1.0
     ticks = every[:1]

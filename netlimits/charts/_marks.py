@@ -18,10 +18,10 @@ from netlimits.analysis import frames, wording
 from netlimits.charts._colours import GREY, SeriesStyle
 
 UNDETERMINED, UNKNOWN = "undetermined", "?"
-"""Value of `limited_by` for runs whose limit is unknown, and the letter for this value."""
+"""Value of `limited_by` for runs whose limit could not be determined, and the sign for it."""
 
 KEY_CHARACTERS = 15.0
-"""Number of characters of the key that fit in an inch."""
+"""Number of characters per inch of the chart's width, at which lines of the key are wrapped."""
 NOTHING = "–"
 """Sign in place of a letter where the limit along a line becomes unknown."""
 
@@ -62,9 +62,9 @@ class Marks:
         return cls(limits, letters)
 
     def at(self, key: Key) -> str:
-        """Return the letters that stand for the limit of a combination.
+        """Return the letters of the limits of a combination.
 
-        Return "" if its limit is unknown, or if all combinations have the same limit.
+        Return "" if no limit is recorded for it, or if there is only one limit in the whole chart.
         """
         if len(self.letters) < 2:
             return ""
@@ -136,7 +136,7 @@ class Marks:
 
     @property
     def words(self) -> str:
-        """The text of the key, "" if no limit is known."""
+        """The text of the key, "" if no limit is recorded."""
         if not self.letters:
             return ""
         words = " · ".join(f"{letter} {name}" for name, letter in self.letters.items())
@@ -147,7 +147,7 @@ class Marks:
     def key(self, figure: Figure, note: str = "") -> None:
         """Write the key below a chart that has no legend there.
 
-        `note` follows the key if there are several letters.
+        Append `note` to the key if the chart shows several limits.
         """
         if self.words:
             words = self.words + (note if len(self.letters) > 1 else "")

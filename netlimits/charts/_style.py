@@ -69,8 +69,8 @@ class Chart(Figure):
     def draw(self, renderer: RendererBase) -> None:
         """Draw the figure.
 
-        matplotlib also draws a figure before it saves the figure. In this case the method only
-        computes the layout, to save time.
+        To save a figure, matplotlib calls this method once for the layout before it writes the
+        file. That call only computes the layout, which saves time.
 
         Args:
             renderer: Renderer of matplotlib.

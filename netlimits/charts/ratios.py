@@ -75,8 +75,8 @@ def _mark(axes: Axes, place: int, row: Mapping[Hashable, Any]) -> None:
 def _limits(rows: list[dict[Hashable, Any]], threshold: float) -> tuple[float, float]:
     """Return the limits of the x-axis.
 
-    The axis shows all ratios, and at least twice the threshold on both sides of 1. A wide interval
-    is cut off at a fifth of its ratio and at five times its ratio.
+    The axis shows all ratios between 1/1000 and 1000, and at least twice the threshold on both
+    sides of 1. A wide interval is cut off at 1/5 and at 5 times its ratio.
     """
     ends = [1 - 2 * threshold, 1 + 2 * threshold]
     for row in rows:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netlimits.checks._base import Answers, Check, Finding, Site
-
-MOVED = ("irq", "channels")
-"""Settings that place interrupts. A running irqbalance would move them again."""
+from netlimits.settings import setting
 
 
 class Irqbalance(Check):
@@ -15,7 +13,7 @@ class Irqbalance(Check):
 
     def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         running = "irqbalance" in (site.fact(role, "services") or {})
-        if running and any(use.name in MOVED for use in site.uses(role)):
+        if running and any(setting(use.name).traits.places_interrupts for use in site.uses(role)):
             yield self.warning(
                 role,
                 "irqbalance runs and moves the interrupts that the experiment sets",

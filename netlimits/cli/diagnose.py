@@ -113,7 +113,7 @@ def diagnose(
 
         _print([direction.stored_answer(reader.open(kept))], as_json)
         return
-    known = [each.name for each in WORKLOADS]
+    known = [*WORKLOADS]
     for name in chosen:
         if name not in known:
             raise InputError(

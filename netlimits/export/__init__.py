@@ -2,8 +2,8 @@
 
 To add a format, write a module with a function that takes `Runs` and yields lines. Then add the
 function to FORMATS. If the other program needs a second file, also add an entry to SECOND_FILES.
-These modules import neither pandas nor `base` at run time. That keeps `netlimits export --help`
-fast, which reads FORMATS.
+The modules of formats must import neither pandas nor `base` at run time. `netlimits export --help`
+imports all of them, and would become slow.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORMATS: Mapping[str, Callable[[Runs], Iterator[str]]] = {
     "folded": folded,
     "speedscope": speedscope,
 }
-"""Name on the command line -> function that yields the lines of the file with line feeds."""
+"""Name on the command line -> function that yields the file's lines, each with its line feed."""
 
 SECOND_FILES: Mapping[str, tuple[str, Callable[[Runs, str], Iterator[str]]]] = {
     "otava": (".yaml", otava_config),

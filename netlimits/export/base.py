@@ -29,8 +29,8 @@ class ExportedRun:
         identity: Column in `metrics.IDENTITY` -> value, without missing values and `started`.
         labels: Factor -> its value as text, without missing values.
         started: Start time in seconds since 1970, None if unknown.
-        figures: Column of a metric -> value. Only `Runs.runs` sets this attribute. Formats that use
-            `Runs.batches` call `Batch.figures` instead.
+        figures: Column of a metric -> value, empty if the run is not ok. It is also empty in the
+            runs of a `Batch`; use `Batch.figures` there.
     """
 
     identity: Mapping[str, Any]
@@ -69,19 +69,19 @@ class Batch:
         return pc.cast(pa.array(numbers, mask=~good), pa.string())
 
     def fields(self, prefixes: Mapping[str, str]) -> list[str]:
-        """Return a text for each run with its values, separated by commas.
+        """Return a text for each run, such as `throughput_mbps=4837,local_cpu_pct=88`.
 
         Args:
             prefixes: Column of a metric -> text before each of its values.
 
         Returns:
-            A list as long as `runs`. Null values are left out; a run with no value has "".
+            A list as long as `runs`. Missing values are left out; a run with no value has "".
         """
         texts = [
             pc.binary_join_element_wise(prefix, self.figures(column), "")
             for column, prefix in prefixes.items()
         ]
-        empty = pa.array([""] * len(self.runs))  # for rows of only nulls, which Arrow drops
+        empty = pa.array([""] * len(self.runs))  # otherwise a run with only nulls would be null
         joined = pc.binary_join_element_wise(empty, *texts, ",", null_handling="skip")
         return [text.removeprefix(",") for text in joined.to_pylist()]
 
@@ -96,8 +96,8 @@ class Runs:
         factors: Columns that distinguish the configurations.
         pieces: Function that returns the rows of `frame` with all columns, in several frames. It is
             set if the campaign is too large for one frame; then `frame` may lack columns.
-        campaigns: Name of a campaign -> its unique id, and the number of runs in the frame before
-            this campaign. If there is only one campaign, its name is "".
+        campaigns: Name of a campaign -> (its unique id, number of runs that precede the campaign's
+            runs in `frame`). A single campaign has the name "".
         tool: Tool of all runs, "" if the runs have several tools or the tool is unknown.
         stacks: End and configuration as text -> folded stack -> number of samples.
     """

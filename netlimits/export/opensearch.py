@@ -40,13 +40,14 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     "date": ("timestamp",),
     "text": ("reason",),
 }
-"""Type -> fields of this type; other fields with text are keywords."""
+"""OpenSearch type -> fields of this type. Other fields that hold a text have the type keyword."""
 
 
 def opensearch(runs: Runs) -> Iterator[str]:
-    """Yield two lines for each run: the action and the document.
+    """Yield two lines for each run: the bulk action, and the document with the run's values.
 
-    Runs of a campaign have a fixed id, so that a second import does not duplicate them.
+    The id of a document consists of the campaign's id and the run's number. So a second import
+    replaces the documents. Runs that belong to no known campaign have no fixed id.
     """
     for run in runs.runs():
         identity, before = runs.campaigns.get(run.labels.get("campaign", ""), ("", 0))
@@ -110,9 +111,9 @@ def _document(runs: Runs, run: ExportedRun) -> dict[str, Any]:
 
 
 def _profile(run: ExportedRun) -> str:
-    """Return the workload as the name of a netperf test, such as TCP_RR.
+    """Return the name of the netperf test for the run's workload, such as TCP_RR.
 
-    Return "" if the protocol is unknown.
+    Return "" if the run's protocol is neither TCP nor UDP.
     """
     protocol = run.labels.get("protocol", run.labels.get("transport", "")).upper()
     if protocol not in ("TCP", "UDP"):

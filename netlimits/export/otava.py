@@ -1,8 +1,8 @@
 """Apache Otava: a CSV file with a row for each campaign, and a configuration file for Otava.
 
-A column contains the means of a metric for the ok runs of a configuration. Only metrics of the
-default table have columns. Otava finds change points in each column. Otava cannot read missing
-values, so a configuration is left out if a campaign has no ok run of it.
+A column belongs to a metric and a configuration: it holds the mean of the ok runs in each campaign.
+Only metrics of the default table have columns. Otava finds change points in each column. It cannot
+read missing values. So a configuration has no columns if any campaign has no ok run of it.
 """
 
 from __future__ import annotations

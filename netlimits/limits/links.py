@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits.analysis.headers import layer
 from netlimits.limits.changes import size_of
 from netlimits.model import Setup
+from netlimits.settings import setting
 from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 VIRTUAL = ("veth", "virtio_net", "tun", "bridge", "xen_netfront", "hv_netvsc", "vif")
 """Drivers of virtual NICs, which report an arbitrary link speed."""
-
-OF_PATHS = ("qdisc", "switch", "link", "carrier", "route", "pause", "ingress", "tunnel")
-"""Settings that change the path between the ends. All others change only a host."""
 
 SHAPERS = {
     "tbf": ("rate",),
@@ -129,7 +127,7 @@ class DataLinks:
             return None
         if of.config not in self._paths:
             setup = self._setup(run)
-            uses = [use for use in setup.settings if use.name in OF_PATHS]
+            uses = [use for use in setup.settings if setting(use.name).traits.changes_path]
             set_up = tuple((use.name, use.roles, str(use.options)) for use in uses)
             roles = tuple(experiment.side_of(of.values).roles)
             self._paths[of.config] = (roles, setup.around.family, self._streams(run), set_up)

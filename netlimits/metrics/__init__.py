@@ -82,7 +82,10 @@ _TOOL = re.compile(r"([a-z][a-z0-9]*_)(?=(?:local|remote)_)", re.IGNORECASE)
 """Pattern of a tool's name as a prefix of a metric: `netperf_` in `netperf_local_sd`."""
 
 _OF_REASON = re.compile(r"(local|remote)_dropped_([a-z0-9_]{2,60})(?<!_where)")
-"""Pattern of metrics for packets that the kernel dropped for one reason (evidence.drops)."""
+"""Pattern of metrics that count packets dropped for one of the kernel's reasons (evidence.drops).
+
+`local_dropped_where` is a text, not such a metric.
+"""
 
 _COLUMNS = {quantity.column: quantity for quantity in METRICS}
 _SELECTED = {selectors.column(s): s for s in selectors.SELECTORS if not selectors.is_text(s)}
@@ -117,7 +120,7 @@ def metric(name: str) -> Metric:
             return _by_tool(prefix, quantity)
     if name in _SELECTED and not _of_column(name):
         return _selected(_SELECTED[name], name)
-    word = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # the prefix is redundant
+    word = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # a selector is netperf's anyway
     selector = word.upper()
     ours = word != bare and word.lower() in names()
     if selector in selectors.SELECTORS and word in (selector, selector.lower()) and not ours:
@@ -143,7 +146,8 @@ def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
         columns: The columns of a frame.
 
     Returns:
-        Column -> metric of METRICS without the tool's prefix. Columns are grouped by tool.
+        Column -> metric of METRICS with the same name but for the tool's prefix. Columns are
+        grouped by tool.
     """
     by_tool: dict[str, list[str]] = {}
     for name in map(str, columns):

@@ -80,7 +80,7 @@ class Metric:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def extreme(self, end: str) -> str:
-        """Return the column of the streams' extreme value, such as `throughput_min_mbps`.
+        """Return the column of the slowest or fastest stream, such as `throughput_min_mbps`.
 
         Args:
             end: "min" or "max".
@@ -119,9 +119,9 @@ class Metric:
 
 
 _OF_AN_END = re.compile(r"(\w+_)?(local|remote)_(?!send_|recv_)")
-"""Pattern of names of metrics of one end.
+"""Pattern of names of metrics that belong to one end, such as `local_sd`.
 
-Names with `send_` or `recv_` do not match, because their titles are right in both directions.
+Names such as `local_send_size` do not match, because their titles are right in both directions.
 """
 _ROLE_WORDS = re.compile(
     r"\b(sender|receiver|send|receive)\b(?! (buffer|window|drops))", re.IGNORECASE
@@ -177,7 +177,7 @@ _OF_BOTH_ENDS: tuple[Metric, ...] = (
     _metric("qdisc_requeues", "", "Qdisc requeues", "times", "lower"),
     _metric("ingress_drops", "", "Drops by policers on the way in", "packets", "lower"),
     _metric("nic_rx_drops", "", "NIC receive drops, at least", "packets", "lower"),
-    # drops in the kernel (evidence.drops); `local_dropped_REASON` counts those for one reason
+    # drops in the kernel for all reasons (evidence.drops); `metric` creates `local_dropped_REASON`
     _metric("dropped", "", "Packets dropped by the kernel", "packets", "lower"),
     # samples of connections and processes during a run (evidence.sample)
     _metric("processes", "", "Tool's processes"),

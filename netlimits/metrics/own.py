@@ -22,8 +22,8 @@ def declare(quantity: Metric) -> Metric:
         `quantity`.
 
     Raises:
-        InputError: A field is invalid, a metric in METRICS has this name or column, or another of
-            the user's metrics has this column.
+        InputError: A field is invalid, or a metric in METRICS has the same name or column. Or one
+            of the user's metrics with another name has the same column.
     """
     if quantity in METRICS:
         return quantity

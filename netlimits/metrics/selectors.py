@@ -1,8 +1,8 @@
 """The columns of netperf's output selectors, which `select:` in an experiment lists.
 
 The check before a campaign asks the installed netperf for its selectors (`netperf -t omni -- -k
-'?'`). Columns of netperf's CPU utilization and service demand have the prefix `netperf_`. The
-columns without a prefix contain the values that netlimits computes from /proc/stat.
+'?'`). netperf's CPU utilization and service demand have columns with the prefix `netperf_`. The
+same names without this prefix are columns of netlimits' own values, computed from /proc/stat.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _PATTERNS = (
     (r"(LOCAL|REMOTE)_(SEND|RECV)_(SIZE|OFFSET|ALIGN)", r"\g<0>_bytes"),
     (r"(REQUEST|RESPONSE)_SIZE", r"\g<0>_bytes"),
 )
-"""(pattern of selectors, replacement). The lower-cased result is the column."""
+"""(pattern of a selector, replacement). The replaced text, in lower case, is the column."""
 
 _TEXT = re.compile(
     r"SOCKET_TYPE|PROTOCOL|DIRECTION|.*_UNITS|.*_METHOD|.*_MODEL|.*_ADDR|.*_(SYS)?NAME|.*_RELEASE"

@@ -38,9 +38,9 @@ class Machine:
 
     `ssh` is the name of the host for OpenSSH; None means the local machine (`local: true`).
     `ssh_config` is the configuration file for OpenSSH; None means the user's own file.
-    `interface` is the data interface, and `address` is its data address. `others` are more
-    addresses of this interface, for configurations that set another `family`. `group` is for a
-    mesh: two measurements that run at the same time never share a group, such as a rack.
+    `interface` is the data interface, and `address` is its data address. `others` are its further
+    addresses, for configurations that set another `family`. `group` names what hosts of a mesh
+    share, such as a rack: no two measurements use the same group at the same time.
     """
 
     role: str
@@ -52,10 +52,10 @@ class Machine:
     group: str = ""
 
     def over(self, family: Family | None) -> Machine:
-        """Return the machine with its first address of this family as `address`.
+        """Return a copy whose `address` is the machine's first address of this family.
 
-        `address` is None if there is no such address. The machine is returned unchanged if `family`
-        is None.
+        `address` is None if the machine has no address of this family. If `family` is None, return
+        the machine unchanged.
         """
         if family is None:
             return self
@@ -71,10 +71,11 @@ class Command:
     `argv` is an argument vector. It is never a shell string, so that no value can be executed.
     `sudo` requests root if the login is not root. After `deadline` seconds the host kills the
     command's process group. `stdin` is the text for the command's standard input.
-    `within` is the start of another command line, which runs this command. This command, with sudo,
-    is appended as arguments. The other command may refuse to run this command.
-    `perl` is equivalent Perl code. A host with a running Perl (hosts.perl) executes it without a
-    new process. It replaces the script of `sh -c SCRIPT NAME ARGUMENT…`, or else the program.
+    `within` is a wrapper: the words of a command that runs this command, or refuses to. `argv` is
+    appended to these words, after `sudo` if needed.
+    `perl` is Perl code that does the same as the command. A host with a running Perl (hosts.perl)
+    evaluates the code instead of starting a process. The code replaces SCRIPT if `argv` is
+    `sh -c SCRIPT NAME ARGUMENT…`, or else the program `argv[0]`.
     `by_hand` are the commands that a person would type instead of a script.
     """
 
@@ -120,7 +121,7 @@ class Run:
 
     `number` and `block` count from 1. `config` identifies the configuration: it is a hash of
     `values` that does not depend on their order. `profiled` is true if the run records a profile;
-    its other results are not used. `profiled` is None if the experiment records no profiles.
+    statistics then ignore its metrics. `profiled` is None if the experiment records no profiles.
     """
 
     number: int
@@ -245,9 +246,9 @@ class Flow:
 class Work:
     """All data of a client from its start to its end, including warm-up and repetitions.
 
-    `units` is the divisor of service demand. If `transactions` is true, it is the number of
-    transactions. Otherwise it is the user data in KiB (1024 bytes). As in netperf, this is the data
-    that arrived if the protocol is TCP, and the data that was sent if it uses datagrams.
+    `units` is the divisor of service demand: the number of transactions if `transactions` is true,
+    or else the user data in KiB (1024 bytes). As in netperf, TCP counts the data that arrived, and
+    datagram protocols count the data that was sent.
     """
 
     units: float
@@ -259,9 +260,10 @@ class Work:
 class Measurement:
     """The parsed output of a tool.
 
-    `figures` maps columns of METRICS to values. `interim` has a row for each interim result, with
-    `ending_s` (since 1970), `interval_s` and the rate under the column of its metric. `work` is
-    None if the tool does not report it. In this case service demand cannot be computed.
+    `figures` maps columns of a run's row in the frame to values. `interim` has a row for each
+    interim result: `ending_s` (since 1970), `interval_s`, and the rate under its metric's column.
+    `work` is None if the tool does not report how much data or how many transactions it
+    transferred. In this case service demand cannot be computed.
     """
 
     figures: Mapping[str, Scalar]
@@ -273,8 +275,9 @@ class Measurement:
 class ControllerCost:
     """The resources that an attempt used on the machine that runs netlimits.
 
-    Within `seconds`, the netlimits process used `cpu_s` of CPU time, and the `cpus` CPUs of the
-    machine were idle for `idle_s` in total. `memory_bytes` is the memory of the process at the end.
+    The attempt lasted `seconds`. Meanwhile the netlimits process used `cpu_s` of CPU time. The
+    machine has `cpus` CPUs, which were idle for `idle_s` in total. `memory_bytes` is the memory of
+    the process at the end.
     """
 
     seconds: float

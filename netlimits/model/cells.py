@@ -1,10 +1,10 @@
 """Escape texts in CSV cells so that no spreadsheet executes them as formulas.
 
 A spreadsheet may read a cell as a formula if it starts with `=`, `+`, `-`, `@`, a tab or a carriage
-return. So a single quote is inserted at the start of such cells, as OWASP recommends. Spreadsheets
-with a decimal comma also split cells at semicolons, even within the quotes of RFC 4180. So a single
-quote is also inserted before these characters after a `;`, `|`, tab or line break. A further single
-quote is inserted if the text already has single quotes there. So `text` can undo `cell`.
+return. So `cell` inserts a single quote before such a start, as OWASP recommends. Some spreadsheets
+also split a cell at semicolons, even within the quotes of RFC 4180. So `cell` treats the text after
+each `;`, `|`, tab or line break like the start of a cell. If the text has single quotes there
+already, `cell` adds another one, so that `text` can restore the original.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Parse and validate JSON that hosts, other users' folders or failing disks may have corrupted.
 
-msgspec validates exact types: `true` is no number, and `1.0` is no integer. msgspec rejects NaN,
-Infinity and lone surrogates, but json.dumps writes them. `parsed` reads such data with the standard
-library. Data is first parsed and then validated, in two steps. msgspec's typed decoder would skip
-the values of unknown keys without a check.
+msgspec validates exact types: `true` is no number, and `1.0` is no integer. json.dumps writes NaN,
+Infinity and lone surrogates, which msgspec cannot read. So `parsed` reads such data with the
+standard library. `typed` parses data first and validates it afterwards. msgspec can do both in one
+step, but then it does not check the values of unknown keys.
 """
 
 from __future__ import annotations

@@ -25,9 +25,10 @@ Ends = Mapping[str, tuple[str, ...]]
 class SettingUse:
     """A setting in `settings:`, named `name`, for the machines of `roles`.
 
-    `options` may contain `${…}`. `line` is the line in the file, 0 if the setting is not in it.
-    `entry` is the index of the list item, or -1 for a qdisc that `pace` requires. `when` is the
-    condition under which the setting is applied; "" means always.
+    `options` may contain `${…}`. `line` is the line in the file, or 0 if another source requests
+    the setting: `--set` or `pace`. `entry` is the index of its item in the list `settings:`, or -1
+    for a qdisc that `pace` requires. `when` is the condition under which the setting is applied; ""
+    means always.
     """
 
     name: str
@@ -94,12 +95,12 @@ class Experiment:
     names of factors that may have no effect. `derive` maps names to expressions, in an order in
     which they can be evaluated.
 
-    `measure` maps the name of a tool to its options. `unchosen` are tools in the file that no value
-    of the factor `tool` selects. `around` has the keys for all tools, such as `streams` and `pace`,
-    with the values in the file.
+    `measure` maps the name of a tool to the tool's options. `unchosen` are tools in the file that
+    no value of the factor `tool` selects. `around` has the keys of `measure:` that exist for all
+    tools, such as `streams` and `pace`, with the values in the file.
 
-    Each of `roles` is one machine. `groups` maps a role in the file to these roles: `sinks: 2`
-    becomes `sinks-1` and `sinks-2`.
+    Each of `roles` is one machine. `groups` maps each role in the file to its machines: the role
+    `sinks: 2` has the machines `sinks-1` and `sinks-2`. Without such a role, `groups` is empty.
 
     A duet (experiment.duet) has `sides`. They map a value of the factor `side` to the experiment
     that defines the settings and measurements of this side. The runs of both sides are interleaved.
@@ -177,10 +178,7 @@ class Experiment:
 
     @property
     def all_ends(self) -> Ends:
-        """The roles of all clients and all servers; in a mesh these are all senders and receivers.
-
-        Without a mesh they are the same as `ends`.
-        """
+        """The same as `ends`, except in a mesh: all senders and all receivers of its pairs."""
         if not self.mesh:
             return self.ends
         senders, receivers = (

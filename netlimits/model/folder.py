@@ -21,7 +21,7 @@ from typing import BinaryIO, cast
 from netlimits.model.named_file import QUICK
 
 DATA_LIMIT = 2**34
-"""Maximum size in bytes of a file to checksum. Even ten million runs give smaller files."""
+"""Maximum size in bytes of a file to checksum. Ten million runs give no larger file."""
 
 _LIMITS = {".json": 64 * 2**20, ".yaml": 64 * 2**20}
 
@@ -38,7 +38,8 @@ class Folder:
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
         """Open a regular file and return its descriptor.
 
-        A file with a second hard link cannot be opened for writing.
+        For writing, the file must have no second hard link, since writing would change another
+        file's content.
         """
         with self._within(name) as (folder, last):
             _refuse_strange(os.stat(last, dir_fd=folder, follow_symlinks=False), name)
@@ -90,7 +91,7 @@ class Folder:
         """Yield a new file for writing. On success it replaces `name`; on error it is removed."""
         with self._within(name) as (folder, last):
             temporary = f".{os.getpid()}.{last}"
-            with suppress(FileNotFoundError):  # a killed process with the same id may have left it
+            with suppress(FileNotFoundError):  # left by a killed process that had the same id
                 os.unlink(temporary, dir_fd=folder)
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             number = os.open(temporary, flags, 0o600, dir_fd=folder)

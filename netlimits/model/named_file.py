@@ -1,4 +1,4 @@
-"""Read a file that the user named, without blocking on pipes, devices or files of the kernel."""
+"""Read a regular file that the user named; never wait for a pipe, a device or a file in /proc."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_at_most(path: Path, limit: int) -> bytes:
 
     Raises OSError if the file is no regular file, or if its size is 0, as for files in /proc.
     """
-    _refuse(path.stat(), path)  # even opening a pipe or a device can have an effect
+    _refuse(path.stat(), path)  # before `open`, which already affects some pipes and devices
     number = os.open(path, os.O_RDONLY | QUICK)
     with os.fdopen(number, "rb") as file:
         about = os.fstat(number)

@@ -13,11 +13,11 @@ OF, LOAD, TRIALS, MISSED, WHY = (
     "search_missed_pct",
     "search_why",
 )
-"""Columns of a trial.
+"""Columns that a run has if it is a trial of a search.
 
-OF is the factor whose value is searched. LOAD is its value. TRIALS is the number of trials that
-decide a load. MISSED says by how many percent the trial exceeded its worst bound; 0 if the load
-held. WHY names that bound.
+OF is the name of the factor that is searched, and LOAD is its value in this trial. TRIALS is the
+maximum number of trials at a load. WHY names the bound of loss or latency that the trial exceeded
+most. MISSED is the percentage by which it exceeded this bound, 0 if the load held.
 """
 
 
@@ -26,16 +26,16 @@ class Search:
     """The options of a search, and the load of one configuration.
 
     Attributes:
-        of: Name of the load in `${…}`.
+        of: Name of the factor whose values are the loads.
         load: Load of this configuration.
         low: Lowest load to try.
         high: Highest load to try.
         loss_pct: Upper bound of the loss in percent. None means 0 if the tool reports the loss, or
             else no bound.
         latency_us: Column of a latency -> its upper bound in µs.
-        width: Precision of the result: relative distance between the highest load that holds and
-            the lowest load that does not, at which the search ends.
-        trials: Number of trials at a load. The majority decides whether the load holds.
+        width: Precision of the result. The search ends when the highest load that holds and the
+            lowest load that does not differ by at most this share.
+        trials: Maximum number of trials at a load. Their majority decides whether the load holds.
     """
 
     of: str
@@ -50,10 +50,10 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class SearchTrial:
-    """A trial at `load`.
+    """A trial of a search at `load`.
 
-    `missed` is the share by which the trial exceeded a bound; it is 0 if the load held. `why` names
-    this bound.
+    `missed` is the share by which the trial exceeded a bound of loss or latency, 0 if the load
+    held. `why` names this bound.
     """
 
     load: float
@@ -95,7 +95,10 @@ def counted(attempts: Iterable[tuple[float, str, float | None, str]]) -> Iterato
 
 
 def bounds(trials: Iterable[SearchTrial], decides: int) -> Bounds:
-    """Return the result of the trials. A load is decided by a majority of `decides` trials."""
+    """Return the result of the trials.
+
+    A load holds, or does not, if more than half of `decides` trials say so. Other loads are open.
+    """
     by_load: defaultdict[float, list[SearchTrial]] = defaultdict(list)
     for trial in trials:
         by_load[trial.load].append(trial)

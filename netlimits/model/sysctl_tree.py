@@ -1,4 +1,4 @@
-"""Read all network sysctls of a host in one command, and compare two readings."""
+"""Read all network sysctls of a host with one command, and compare the values of two readings."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ my $tree = sub {
 """
 """Perl equivalent of READ: `$tree->("/proc/sys/net")` appends the same lines to `@lines`.
 
-The optional second argument of `$tree` is a function that gets a folder and its names, and returns
-the names to read. The functions of POSIX take a third of the time of `open` and `sysread`. A small
-buffer is tried first, because the kernel clears a buffer of the requested size for each read.
+The optional second argument of `$tree` is a function that selects what to read. It gets a folder
+and the names in it, and returns some of these names. POSIX::open and POSIX::read take a third of
+the time of Perl's `open` and `sysread`. The kernel clears a buffer of the requested size for each
+read, so a small size is tried first.
 """
 
 PASSING = re.compile(
@@ -58,7 +59,7 @@ PASSING = re.compile(
     r"|ipv4\.tcp_available_congestion_control"  # depends on the loaded modules
     r"|ipv[46]\.conf\..*\.mc_forwarding)$"  # set only by a multicast routing daemon
 )
-"""Pattern of read-only sysctls whose values change on their own."""
+"""Pattern of sysctls that nobody writes, but whose values change with the state of the host."""
 
 
 def read() -> Command:

@@ -36,8 +36,8 @@ def answers(
 ) -> list[Answer]:
     """Return at most five sentences, in this order: sizes, contrasts, limits, costs.
 
-    `sizes` are the sentences of `regimes_of`. `sides` are the sentences on the sides of a duet;
-    they replace the sentences on sizes and contrasts. `explained` is the frame that
+    `sizes` are the sentences of `regimes_of`. `sides` compares the sides of a duet (`run
+    --against`); if given, it replaces sizes and contrasts. `explained` is the frame that
     `netlimits.explain` returned.
     """
     contrast = list(sides) or [*sizes, *_contrast(summaries)]
@@ -89,10 +89,11 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
 def regimes_of(
     report: Sequence[Mapping[str, Any]], read: Callable[[], pd.DataFrame]
 ) -> list[Answer]:
-    """Return a sentence on regimes for each chart `packet_rate` in the entries of `report:`.
+    """Return a sentence on regimes for each chart `packet_rate` in `report`.
 
     The sentence gives the send size up to which packets per second limit throughput, and the size
-    from which bytes limit it. `read` returns the runs. It is called only if there is such a chart.
+    from which bytes limit it. A chart whose runs do not determine the regimes has no sentence.
+    `report` has the entries of `report:`. `read` returns the frame of runs, which may take time.
     """
     sentences = []
     for entry in report:

@@ -19,17 +19,17 @@ from netlimits.report.figures import exhibit, inline
 from netlimits.report.page import Answer, Exhibit, Page, Rows
 
 ANSWERS = 3
-"""Maximum number of rows of a comparison that become sentences; the table has all rows."""
+"""Maximum number of verdicts of a comparison that get a sentence; its table has all verdicts."""
 
 
 @dataclass(frozen=True)
 class Compared:
     """A comparison to show on a page.
 
-    `table` is the result of the comparison, and `shown` is the table to display. `hosts` are
-    sentences on differences between the hosts. `campaigns` maps names to campaigns; a single
-    campaign has the name "". `interleaved` is true if both sides are in one campaign. `several` is
-    true if the sides consist of more than two sessions.
+    `table` is the full result of the comparison, and `shown` is the table that the page displays.
+    `hosts` has sentences on differences between the hosts of the sides. `campaigns` maps names to
+    campaigns; a single campaign has the name "". `interleaved` is true if one campaign ran both
+    sides. `several` is true if the sides together have more than two sessions.
     """
 
     title: str
@@ -122,9 +122,9 @@ def _summary(
 
 
 def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterator[Answer]:
-    """Yield sentences on the most important verdicts, then a sentence that counts the other rows.
+    """Yield up to ANSWERS sentences on verdicts, then a sentence that counts the other rows.
 
-    Bad verdicts come first, then sessions that differ, then improvements.
+    Worse results come first, then sessions that differ, then improvements.
     """
     rows = table.to_dict("records")
     order = (

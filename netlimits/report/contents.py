@@ -65,7 +65,7 @@ def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
     if running := state["running"]:
         rows.append(("Running", f"run {running['run']} is under way, by {running['by']}"))
     if len(times):
-        # the end of an interrupted run is unknown, so its start is used
+        # an interrupted run has no known end, so "Measured" counts it up to its start
         lasted = attempts["duration_s"].astype(float).reindex(times.index).fillna(0.0)
         last = (times + pd.to_timedelta(lasted, unit="s")).max()
         rows.append(("Measured", f"{_utc(times.min().timestamp())} to {_utc(last.timestamp())}"))

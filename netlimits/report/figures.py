@@ -27,7 +27,7 @@ SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 WIDER = 1.25
 """Factor by which charts are enlarged, so that their text is about as large as the page's."""
 PNG = "data:image/png;base64,"
-"""Start of the URL of an image that is embedded in a chart, such as a heat map's cells."""
+"""Start of the `data:` URL of an image within a chart's SVG, such as the cells of a heat map."""
 
 ROWS = 60
 """Maximum number of rows that a page shows of a chart's table."""
@@ -50,7 +50,8 @@ def inline(figure: Figure, name: str, alternative: str) -> Markup:
     if figure.get_suptitle():
         figure.suptitle("")
     with warnings.catch_warnings():
-        # Ignore warnings of missing characters and long labels: the chart's table has all texts.
+        # matplotlib warns of characters that its font lacks, and of labels too long for the layout.
+        # Ignore these warnings, since the table below the chart has all texts.
         warnings.simplefilter("ignore", UserWarning)
         root = ET.fromstring(_style.svg(figure))  # noqa: S314  matplotlib wrote it
     for child in list(root):
@@ -98,9 +99,9 @@ def _tidy(element: ET.Element, name: str, used: set[str]) -> None:
 
 
 def exhibit(title: str, table: pd.DataFrame, figure: Markup | None = None) -> Exhibit:
-    """Return an exhibit of a figure and its table, or of a table alone.
+    """Return a figure with its table, or a table alone, as HTML for the page.
 
-    The table has its notes, and a summary also has intervals.
+    The notes of the table follow it. The values of a summary have confidence intervals.
     """
     # safe as Markup, since `render` escapes all cells
     html = Markup(tables.render(table, "html", "statistic" in table))  # noqa: S704

@@ -53,8 +53,8 @@ class HostFacts:
 class Change:
     """A setting that a campaign changed on an interface.
 
-    `wanted` is the requested value and `state` the state before the change. `back` says whether and
-    when the setting was restored.
+    All attributes are texts. `wanted` lists the requested values. `state` is the state before the
+    change, as YAML. `back` says whether and when this state was restored.
     """
 
     role: str

@@ -26,7 +26,7 @@ from netlimits.hosts.shell import command_name
 from netlimits.model import Command
 from netlimits.restore import notes, states
 from netlimits.restore.originals import Changed, Original, UndoLog, quoted_lines, restore_order
-from netlimits.settings import RECREATES, State, carrier
+from netlimits.settings import RECREATES, SETTINGS, State, carrier
 from netlimits.settings import setting as setting_of
 
 
@@ -186,8 +186,9 @@ class Changes:
         self, interface: str, name: str, about: Any, linger: bool = True
     ) -> tuple[Command, ...]:
         """Return the commands that follow a change: wait for the link if `linger`, then read."""
-        waits = [carrier.wait(interface)] if linger and name in carrier.RESTARTS else []
-        return (*waits, setting_of(name).read(interface, about))
+        setting = setting_of(name)
+        waits = [carrier.wait(interface)] if linger and setting.traits.drops_carrier else []
+        return (*waits, setting.read(interface, about))
 
     def restore_for_now(self, place: tuple[str, str, str]) -> None:
         """Restore a setting that the next run does not use, but keep its original recorded."""
@@ -234,7 +235,8 @@ class Changes:
 
     def _await_links(self, changed: Iterable[Original], skipped: Collection[str]) -> None:
         """Wait for the links that a restore may have taken down, except on the roles `skipped`."""
-        links = {(o.role, o.interface) for o in changed if o.setting in carrier.RESTARTS}
+        names = {s.name for s in SETTINGS if s.traits.drops_carrier}
+        links = {(o.role, o.interface) for o in changed if o.setting in names}
         for role, interface in sorted(links):
             with suppress(NetlimitsError):
                 if role not in skipped:

@@ -22,29 +22,14 @@ from contextlib import suppress
 
 from netlimits.evidence.network.comparison import Difference
 from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
+from netlimits.settings import SETTINGS
 
-RESTARTS = {"mtu", "channels", "ring", "link", "pause", "switch"}
-"""Settings that may restart the interface, or create a new one in its place."""
-
-OF_DRIVERS = {*RESTARTS, "coalesce", "rss"}
-"""Settings that may change the driver's rings, coalescing, channels, pause frames or RSS."""
-
-OF_ROUTES = {*RESTARTS, "route"}
-
-KINDS: Mapping[str, Collection[str]] = {
-    "offload": ("features", "link"),
-    "coalesce": ("coalesce",),
-    "qdisc": ("qdisc", "class", "filter"),
-    "napi": ("queue setting",),
-    "rps": ("queue setting",),
-    "xps": ("queue setting",),
-    "rfs": ("queue setting", "sysctl"),
-    "rss": ("RSS table and key",),
-    "pause": ("pause",),
-    "gso": ("link",),
-    "ingress": ("qdisc", "filter"),
+OF_DRIVERS = {
+    s.name
+    for s in SETTINGS
+    if s.traits.restarts or {"coalesce", "pause", "RSS table and key"} & {*s.traits.leaves}
 }
-"""Setting -> the kinds of leaf that it changes on the stack, not counting effects of a restart."""
+"""Settings that may change the driver's rings, coalescing, channels, pause frames or RSS."""
 
 _OF_OFFLOADS = re.compile(r"(gso|gro|tso)_\w+")
 """Attributes of a link that change with its offloads."""
@@ -89,6 +74,9 @@ class SideEffects:
                     destinations.setdefault(device, set()).add(_destination(leaf))
         self.stack = {*_closure(interface, lies_on)} | ports
         self._destinations = {d for device in self.stack for d in destinations.get(device, ())}
+        traits = [s.traits for s in SETTINGS if s.name in sets]
+        self._restarts = any(each.restarts for each in traits)
+        self._kinds = {kind for each in traits for kind in each.leaves}
         self._stems = {_stem(name) for name in sets.get("sysctl", ())}
         self._moved = {
             _destination(leaf)
@@ -110,18 +98,19 @@ class SideEffects:
             return True
         if leaf.kind.endswith(" rule") or (difference.before is None and self._is_added(leaf)):
             return False
-        if leaf.kind.endswith((" route", " nexthop")) and OF_ROUTES & self._sets.keys():
+        of_route = leaf.kind.endswith((" route", " nexthop"))
+        if of_route and (self._restarts or any(k.endswith(" route") for k in self._kinds)):
             if difference.after is None and self._went_with_address(leaf):
                 return False
             devices = {leaf.interface, *_DEVICES.findall(leaf.name)}
             return bool(devices & self.stack) or _destination(leaf) in self._destinations
         if leaf.interface not in self.stack:
             return False
-        if RESTARTS & self._sets.keys() and self._follows_restart(difference):
+        if self._restarts and self._follows_restart(difference):
             return True
         if leaf.kind == "link" and not _OF_OFFLOADS.fullmatch(leaf.name):
             return False
-        return any(leaf.kind in KINDS.get(name, ()) for name in self._sets)
+        return leaf.kind in self._kinds
 
     def _follows_restart(self, difference: Difference) -> bool:
         """Return True if a restart of an interface of the stack can cause the difference."""
@@ -149,7 +138,7 @@ class SideEffects:
         if leaf.kind == "address":
             return not leaf.name.startswith("fe80:")
         if leaf.kind in ("qdisc", "class", "filter"):
-            if {"qdisc", "ingress"} & self._sets.keys():
+            if "qdisc" in self._kinds:
                 return False
             return not (leaf.kind == "qdisc" and _is_default(leaf))
         if leaf.kind in ("link", "token"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.settings import COMMAND_SETTINGS, State, setting
+from netlimits.settings import State, setting
 from netlimits.settings.sysctl import MOVES_MORE
 
 
@@ -17,7 +17,7 @@ def fault(name: str, state: State) -> str:
 
 def owner_only(name: str) -> str:
     """Return the reason why a setting is not restored from another user's folder, or ""."""
-    if name not in COMMAND_SETTINGS:
+    if not setting(name).traits.runs_commands:
         return ""
     return (
         "its commands are not run from somebody else's folder; `netlimits restore --hosts FILE` "

@@ -1,7 +1,7 @@
 """The registry of settings, in an order in which no setting undoes an earlier one.
 
-A run applies its settings in the order of the experiment's file. If no file gives an order, the
-order of `SETTINGS` applies. Settings are restored in reverse order.
+Help and schema list the settings in this order. A run applies its settings in the order of the
+experiment's file. They are restored in reverse order, except those in RECREATES.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.model import Machine, SettingUse
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings.coalesce import Coalesce
 from netlimits.settings.cpus import CStates, Governor, Load
 from netlimits.settings.gso import Gso
@@ -29,12 +29,12 @@ from netlimits.settings.sysctl import Sysctl
 from netlimits.settings.tunnel import Tunnel
 
 __all__ = [
-    "COMMAND_SETTINGS",
     "RECREATES",
     "SETTINGS",
     "TRIED",
     "Setting",
     "State",
+    "Traits",
     "options_of",
     "setting",
 ]
@@ -43,22 +43,22 @@ SETTINGS: tuple[Setting, ...] = (
     Switch(),  # it may load a driver, which creates the interface and its settings anew
     Sysctl(),  # default qdiscs and other objects that are created later depend on sysctls
     Link(),  # takes the link down for seconds, which resets routes' metrics
-    Pause(),  # negotiated with the other end, like the link
+    Pause(),  # negotiated with the other end when the link comes up
     CHANNELS,  # creates the queues anew: rings, coalescing and an mq qdisc belong to them
     RING,  # many drivers restart the interface, which may reset coalescing
     Coalesce(),
-    IRQ,  # channels create and remove interrupts
-    RPS,  # channels create the queues
+    IRQ,  # after channels, which create and remove interrupts
+    RPS,  # after channels, which create the queues
     XPS,
     Rfs(),
     Rss(),  # channels replace the RSS table
     Ntuple(),  # refers to queues that channels create
-    Mtu(),  # may restart the interface; IPv6 loses its routes' mtu, and below 1280 its routes
+    Mtu(),  # may restart the interface; changes IPv6 routes, and below 1280 removes IPv6
     Offload(),  # with a large MTU some drivers switch features off
     Gso(),  # offloads decide whether segments are built at all
-    Napi(),  # channels create the queues; the effect depends on GRO, which offload switches
+    Napi(),  # after channels, which create the queues, and offload, which switches GRO
     Qdisc(),  # needs the queues; nothing later changes it
-    Ingress(),  # independent of the root qdisc
+    Ingress(),  # has a qdisc of its own, beside the root qdisc
     Route(),  # metrics are lost when anything above takes the link down
     Tunnel(),  # its MTU follows from that of the data interface
     Governor(),
@@ -67,24 +67,14 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 RECREATES: Mapping[str, tuple[str, ...]] = {
-    "mtu": ("qdisc",),
-    "channels": ("ring", "coalesce", "irq", "rps", "xps", "rfs", "rss", "qdisc"),
+    first.name: others
+    for first in SETTINGS
+    if (others := tuple(s.name for s in SETTINGS if first.name in s.traits.reset_by))
 }
 """Setting -> settings that the kernel resets with it; they are restored after it."""
 
-COMMAND_SETTINGS = ("switch",)
-"""Settings whose states contain commands, which are never run from another user's files."""
-
-
-TRIED = (
-    *("pause", "channels", "ring", "coalesce", "irq", "xps", "rss", "ntuple"),
-    *("gso", "ingress", "tunnel", "governor", "c_states"),
-)
-"""Settings to try before the first run: drivers may ignore them silently, or they need modules.
-
-Settings that can disconnect a host (`link`, `mtu`) are not tried, nor are settings whose failure
-is always reported.
-"""
+TRIED = tuple(s.name for s in SETTINGS if s.traits.tried)
+"""Settings to try before the first run."""
 
 
 def setting(name: str) -> Setting:

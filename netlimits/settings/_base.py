@@ -7,7 +7,8 @@ the result of `read` as JSON-able data, complete enough to restore the interface
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, Machine
@@ -15,10 +16,46 @@ from netlimits.model import Command, Completed, Machine
 State = Mapping[str, Any]
 """The state of a setting on one interface, as the journal records it.
 
-Its top-level keys are its parts. Most settings read all parts every time. A setting that only reads
-the parts it is asked about (`sysctl`, `switch`, the key of `rss`) may read others later.
-Parts that are read later are added to the original state.
+The top-level keys of a state are its parts. Most settings read all parts every time. `sysctl`,
+`switch` and `rss` (its key) read only the parts that a run needs. When a later run reads a part for
+the first time, this part is added to the original state.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What other packages need to know about a setting. The defaults suit most settings.
+
+    Attributes:
+        separate: True if the options are independent of each other, so that each can be checked
+            alone.
+        tried: True if it must be tried before the first run: drivers may ignore it silently, or it
+            needs a module. Settings that can disconnect a host are not tried, nor are settings
+            whose failure is always reported.
+        runs_commands: True if states contain commands, which are never run from another user's
+            files.
+        watched: The part of the state that `evidence.watch` reads during a run. A change of a
+            setting that it does not read (`""`) is always reported on its own.
+        restarts: True if it may restart the interface, or create a new one in its place.
+        drops_carrier: True if the link may be down for seconds after a change.
+        leaves: The kinds of leaf of a network state that it changes, not counting effects of a
+            restart (`evidence.network.state`).
+        reset_by: The settings whose change makes the kernel reset this one. It is restored after
+            them.
+        places_interrupts: True if it places interrupts. A running irqbalance would move them again.
+        changes_path: True if it changes the path between the ends, False if it changes a host.
+    """
+
+    separate: bool = False
+    tried: bool = False
+    runs_commands: bool = False
+    watched: Literal["", "partly", "fully"] = ""
+    restarts: bool = False
+    drops_carrier: bool = False
+    leaves: tuple[str, ...] = ()
+    reset_by: tuple[str, ...] = ()
+    places_interrupts: bool = False
+    changes_path: bool = False
 
 
 class Setting(Protocol):
@@ -27,6 +64,7 @@ class Setting(Protocol):
     Attributes:
         name: The key in an experiment's `settings:`.
         schema: JSON Schema of the options under that key; `${…}` is allowed at every leaf.
+        traits: What other packages need to know about the setting.
 
     Example:
         setting = Mtu()
@@ -37,15 +75,16 @@ class Setting(Protocol):
 
     name: str
     schema: Mapping[str, Any]
+    traits: Traits = Traits()
 
     def read(self, interface: str, about: Any) -> Command:
         """Return the command that reads the state, or the part of it that `about` selects.
 
         Args:
             interface: The data interface.
-            about: The options wanted, or an original state to restore. It selects what to read if
-                reading everything is impossible (`sysctl`, `switch`) or unwanted (the key of
-                `rss`, network namespaces for `mtu`). Other settings ignore it.
+            about: The wanted options, or an original state to restore. It selects what `sysctl` and
+                `switch` read, and whether `rss` reads its key and `mtu` searches network
+                namespaces. Other settings ignore it.
 
         Returns:
             A command that changes nothing.
@@ -97,8 +136,8 @@ class Setting(Protocol):
         Args:
             interface: The data interface.
             original: The state before the first change.
-            state: The present state. If it is empty, it has not been read: the commands then
-                restore from any state.
+            state: The present state. If it is empty, it has not been read: the commands must then
+                restore `original` whatever the present state is.
 
         Returns:
             The commands in their order; none if the states are equal.
@@ -119,8 +158,8 @@ class Setting(Protocol):
     def faults(self, state: State) -> Iterator[str]:
         """Find the parts of a recorded state that must not be restored.
 
-        Another user may have written the journal or the note. So its names and values must be
-        allowed by the schema and accepted by the commands.
+        Another user may have written the journal or the note that contains the state. So a part may
+        be restored only if the setting itself could have recorded its names and values.
 
         Args:
             state: An original state from a journal or a note, which may not be a state of this
@@ -142,7 +181,7 @@ class Setting(Protocol):
             state: The state before the first change.
 
         Raises:
-            SettingError: If it cannot. By default, every state can be restored.
+            SettingError: If the state cannot be restored. By default, every state can.
         """
         return
 
@@ -197,7 +236,7 @@ class Setting(Protocol):
             completed: The result of the command, usually `ethtool`.
 
         Returns:
-            The error, to be raised, with the command and the last line that it printed.
+            The error, to be raised. It quotes the command and the last line of its output.
         """
         lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
         reason = lines[-1] if lines else f"exit status {completed.status}"

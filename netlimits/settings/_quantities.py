@@ -1,8 +1,8 @@
 """Settings that `ethtool` shows as maximums and current values: rings and channels.
 
-The text is parsed, since `ethtool --json` supports `-g` and `-l` only from 6.2 on. For a number
-that the driver lacks, ethtool prints `n/a`. If ethtool uses ioctl, it prints 0 with a maximum of 0
-instead.
+The text is parsed, since `ethtool --json` supports `-g` and `-l` only from version 6.2 on. If the
+driver lacks a number, ethtool prints `n/a` for it. An ethtool that uses ioctl instead of netlink
+prints 0 as its value and as its maximum.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import integer, options
 from netlimits.settings._values import NamedValues, Values
 
@@ -34,6 +34,7 @@ class Quantities(NamedValues):
     names: Mapping[str, str]
     title: str
     least: int
+    traits: Traits = Setting.traits
     schema: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,9 +1,11 @@
 """Read and restore the routes of one interface without changing any other route.
 
-`ip route change` and `replace` change the first route of a destination, TOS and metric, whatever
-its device is. `add` fails if another device has such a route (kernel 6.18). So a route is changed
-only if it is the first of its kind. A missing route is prepended (IPv4) or appended (IPv6). The
-text of `ip` is parsed, since its JSON lacks `lock`.
+Routes are of the same kind if they have the same table, destination, TOS, metric and source.
+Packets use the first route of a kind. `ip route change` and `replace` change this first route even
+if it leads over another interface. `ip route add` fails if any interface has a route of the kind
+(kernel 6.18). So this module changes a route only if it is the first of its kind. It restores a
+missing route with `ip route prepend` if the route was the first of its kind, or else with `append`.
+For IPv6 it always uses `append`. The text of `ip` is parsed, since its JSON lacks `lock`.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ SHOW = r"""routes() {
         (key in own) || index($0 " ", " dev " dev " ")'
 }
 """
-"""Define `routes -4 TABLE INTERFACE`: print the interface's routes, and those of other interfaces
-to the same destinations, in the kernel's order."""
+"""Define a shell function for `routes -4 TABLE INTERFACE`, or with -6. It prints the interface's
+routes, and other interfaces' routes to the same destinations, in the kernel's order."""
 
 METRICS = (
     "mtu", "window", "rtt", "rttvar", "ssthresh", "cwnd", "advmss", "reordering", "hoplimit",
@@ -76,16 +78,22 @@ while [ $# -ge 5 ]; do
     shift 5
 done
 exit $failed"""
-"""Restore routes that are not multipath now; `_arguments` returns the five arguments of each."""
+"""Restore routes, each given by the five arguments that `_arguments` returns.
+
+Do not change a route that is a multipath route now, but exit 1.
+"""
 
 
 def read(lines: Iterable[str], interface: str) -> State:
     """Return an interface's routes among the lines that `SHOW` printed.
 
-    "routes" maps the words of each route to its metrics: {"10.0.0.0/8 via …": {"quickack": "1"}},
-    or to {"?": words} if it cannot be restored. "behind" maps each route that packets do not use to
-    the device of the first route of its kind. "before" maps each first route to the device of the
-    second route of its kind.
+    "routes" maps the words of a route to its metrics: {"10.0.0.0/8 via …": {"quickack": "1"}}. If
+    the route cannot be restored, the value is {"?": the words of `ip` that prevent it}.
+
+    "behind" and "before" show the order of routes of the same kind over several interfaces.
+    "behind" has the routes that come after another route of their kind; its value is the device of
+    the first one. "before" has the routes that come first and are followed by another interface's
+    route; its value is the device of that route.
     """
     routes: dict[str, dict[str, str]] = {}
     first: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -122,7 +130,7 @@ def _device(words: list[str]) -> str:
 
 
 def _key(words: list[str]) -> tuple[str, ...]:
-    """Return the kind of a route: routes of the same kind replace each other."""
+    """Return the kind of a route, which all routes that can replace each other have in common."""
     family = ("-6",) if words[0] == "inet6" else ("-4",)
     table, *rest = _place(words)
     return (*family, table, *rest)
@@ -160,11 +168,11 @@ def _parsed(words: list[str]) -> tuple[str, dict[str, str]]:
             metrics[word] = " ".join(value)
         elif word in _VALUED and rest:
             route += [word, rest.pop(0)]
-            if route[-1] == "inet6" and rest:  # via inet6 ADDRESS
+            if route[-1] == "inet6" and rest:  # `via` has two words: inet6 ADDRESS
                 route.append(rest.pop(0))
         elif word in _ALONE:
             route.append(word)
-        elif word not in _PASSING:  # multipath, expires, encap, nhid
+        elif word not in _PASSING:  # cannot be restored: multipath, expires, encap, nhid
             return " ".join(route), {"?": " ".join([word, *rest])}
     return " ".join(route), metrics
 
@@ -206,9 +214,10 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
 def undo_unseen(
     interface: str, original: State, routes: Sequence[str], now: State | None = None
 ) -> Iterator[Command]:
-    """Yield a command that restores routes from any state.
+    """Yield a command that restores `routes`, whatever the present state is.
 
-    `now` only decides between `change` and `add` in the commands shown for typing by hand.
+    If a route is a multipath route now, the command fails. `now` is the present state if known. It
+    only decides between `change` and the verb of `_add` in the commands that people type by hand.
     """
     arguments: list[str] = []
     by_hand = []
@@ -275,7 +284,7 @@ _ELSEWHERE = {"dev", "oif", "nexthop", "encap", "nhid"}
 
 def faults(state: Any) -> Iterator[str]:
     for words, metrics in state["routes"].items():
-        if "?" in metrics:  # never restored
+        if "?" in metrics:  # a route that is never restored needs no check
             continue
         plain = words.removeprefix("inet6 ")
         target = _TARGET.match(plain)

@@ -15,9 +15,10 @@ SWITCH: Schema = {"enum": ["on", "off"]}
 def options(
     properties: Mapping[str, Schema], *, required: tuple[str, ...] = (), **more: Any
 ) -> dict[str, Any]:
-    """Return the schema of an object that may have only these options.
+    """Return the schema of an object that may have only the options in `properties`.
 
-    The object must have all `required` options; if none is required, it must have at least one.
+    The object must have all `required` options. If none is required, it must have at least one
+    option.
     """
     least = {"required": [*required]} if required else {"minProperties": 1}
     return {

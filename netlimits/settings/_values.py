@@ -92,7 +92,8 @@ class NamedValues(Setting):
             value: The recorded value, which may have any type.
 
         Returns:
-            True for a member of the schema's enum, or for a number if the schema has no enum.
+            True if the option's schema has an enum that contains the value. Without an enum, True
+            for a whole number that is not negative (`is_number`).
         """
         shape = self.schema["properties"].get(name)
         return bool(shape) and (value in shape["enum"] if "enum" in shape else is_number(value))
@@ -182,7 +183,7 @@ def differing(wanted: Values, now: Values) -> dict[str, Any]:
         now: Name -> present value.
 
     Returns:
-        Name -> wanted value, also for names that `now` lacks.
+        Name -> wanted value. A name that `now` lacks counts as differing.
     """
     return {name: value for name, value in wanted.items() if now.get(name) != value}
 

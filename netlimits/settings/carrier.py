@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from netlimits.model import Command
 
-RESTARTS = frozenset({"channels", "coalesce", "link", "mtu", "offload", "pause", "ring"})
-"""Settings after whose change the link may be down for seconds."""
-
 SECONDS = 15.0
 
 _WAIT = """n=0

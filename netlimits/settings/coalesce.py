@@ -1,7 +1,8 @@
 """Interrupt coalescing of the NIC, through `ethtool -c` and `-C`.
 
-While `adaptive-rx` is on, the driver changes `rx-usecs` by itself. So switches are written first,
-and a number that the driver was adapting need not be restored exactly.
+While `adaptive-rx` is on, the driver changes `rx-usecs` and other receive numbers by itself. So
+the on/off options are written before the numbers. Numbers that the driver adapted before the first
+change need not be restored exactly.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings._schema import SWITCH, integer, options
 from netlimits.settings._values import NamedValues, Values
 
@@ -37,6 +38,14 @@ class Coalesce(NamedValues):
     """`coalesce: {adaptive-rx: off, rx-usecs: 0}`."""
 
     name = "coalesce"
+    traits = Traits(
+        separate=True,
+        tried=True,
+        watched="partly",
+        drops_carrier=True,
+        leaves=("coalesce",),
+        reset_by=("channels",),
+    )
     schema: Mapping[str, Any] = options(
         {name: (integer(0, 2**32 - 1) if name in _NUMBERS else SWITCH) for name in _NAMES},
         title="Interrupt coalescing of the data interface",
@@ -64,7 +73,7 @@ class Coalesce(NamedValues):
         }
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return a message for each differing value: drivers round silently, or keep adapting."""
+        """Return a message for each value that differs, with a hint if the driver adapts it."""
         return tuple(
             f"{name} is {state.get(name, 'not there')}, not {value}{_why(name, state)}"
             for name, value in wanted.items()
@@ -72,12 +81,12 @@ class Coalesce(NamedValues):
         )
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return what differs, except the numbers that the driver adapts by itself."""
+        """Return what differs, except the numbers that the driver adapted in the original state."""
         kept = {name: value for name, value in original.items() if not _adapts(name, original)}
         return super().differences(kept, state)
 
     def write(self, interface: str, values: Values) -> tuple[Command, ...]:
-        """Write switches before numbers: some drivers reject a number while they adapt it."""
+        """Write on/off options before numbers: drivers may reject a number while they adapt it."""
         switches = {n: v for n, v in values.items() if n not in _NUMBERS}
         numbers = {n: v for n, v in values.items() if n in _NUMBERS}
         return tuple(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings._schema import integer, options
 from netlimits.settings._values import NamedValues, Values, differing
 
@@ -48,6 +48,7 @@ class Gso(NamedValues):
     """`gso: {max: 185000, gro_max: 185000}`."""
 
     name = "gso"
+    traits = Traits(separate=True, tried=True, watched="partly", leaves=("link",))
     schema: Mapping[str, Any] = options(
         {name: integer(2000, 524280, about) for name, about in _ABOUT.items()},
         title="Largest segments of the data interface (BIG TCP)",

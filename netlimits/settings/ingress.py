@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypedDict
 
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options
 from netlimits.units import tc
 
@@ -30,6 +30,7 @@ class Ingress(Setting):
     """`ingress: {rate: 100mbit, burst: 256kb}`."""
 
     name = "ingress"
+    traits = Traits(tried=True, watched="partly", leaves=("qdisc", "filter"), changes_path=True)
     schema: Mapping[str, Any] = options(
         {
             "rate": tc.RATE,
@@ -44,7 +45,10 @@ class Ingress(Setting):
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return the ingress "qdiscs", the number of "filters", and the policer's numbers or 0."""
+        """Return kinds of ingress "qdiscs", number of "filters", and the policer's "rate", "burst".
+
+        "rate" is in bit/s and "burst" in bytes; both are 0 if there is no policer.
+        """
         first, _, rest = completed.stdout.partition("\n")
         try:
             kinds = [qdisc["kind"] for qdisc in decoding.typed(first, list[_Kind])]
@@ -98,7 +102,7 @@ class Ingress(Setting):
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         if state:
             return _remove(interface) if self.differences(original, state) else ()
-        # the script checks first, since a guard runs it twice
+        # a guard may run the script twice, so the script first checks that the qdisc is there
         script = ("sh", "-c", _REMOVE, "remove ingress", interface)
         return (Command(script, by_hand=_remove(interface)),)
 

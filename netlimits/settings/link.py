@@ -14,7 +14,7 @@ from typing import Any
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import carrier
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import if_fixed, integer, options, switch
 from netlimits.settings._values import is_number
 
@@ -28,6 +28,7 @@ class Link(Setting):
     """`link: {speed: 2500, duplex: full, autoneg: on}`."""
 
     name = "link"
+    traits = Traits(watched="partly", restarts=True, drops_carrier=True, changes_path=True)
     schema: Mapping[str, Any] = options(
         {
             "speed": integer(1, 2**31 - 1, "Mbit/s, such as 2500; the NIC must support it."),
@@ -102,7 +103,11 @@ class Link(Setting):
         return _force(interface, original["speed"], original["duplex"])
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Compare autonegotiation, its modes if it was on, and speed and duplex if known."""
+        """Compare autonegotiation, speed and duplex, and the advertised modes.
+
+        The modes count only if autonegotiation was on. Speed and duplex count only if the link had
+        a carrier.
+        """
         names = ["autoneg", "advertised"] if original["autoneg"] == "on" else ["autoneg"]
         if original["speed"] is not None:  # a link that had no carrier has no speed to compare
             names += ["speed", "duplex"]

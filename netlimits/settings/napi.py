@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings._schema import integer, options
 from netlimits.settings._values import NamedValues, Values, is_number
 
@@ -25,6 +25,7 @@ class Napi(NamedValues):
     """`napi: {gro_flush_timeout: 200000, defer_hard_irqs: 100}`."""
 
     name = "napi"
+    traits = Traits(separate=True, watched="partly", leaves=("queue setting",))
     schema: Mapping[str, Any] = options(
         {
             "gro_flush_timeout": integer(

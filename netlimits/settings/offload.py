@@ -1,8 +1,9 @@
 """Offloads of an interface, through `ethtool -k` and `ethtool -K`.
 
-Features are a tree of groups and leaves. Each leaf is restored to the value that was *requested*. A
-leaf is `off [requested on]` while another feature blocks it; it comes back on when unblocked.
-`ethtool -K` exits 0 even if only some of the changes took effect, so the state is read again.
+Features are a tree: a group such as `tcp-segmentation-offload` consists of leaves. While another
+feature blocks a leaf, ethtool prints `off [requested on]` for it. The kernel switches the leaf on
+when nothing blocks it any more. So the *requested* value of each leaf is restored. `ethtool -K`
+exits 0 even if only some of the changes took effect, so the state is read again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from netlimits.errors import nearest
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import SWITCH, if_fixed, options
 
 SHORT_NAMES = {
@@ -105,6 +106,7 @@ class Offload(Setting):
     """`offload: {tso: on, lro: {want: off, if_fixed: accept}}`."""
 
     name = "offload"
+    traits = Traits(separate=True, watched="fully", drops_carrier=True, leaves=("features", "link"))
     schema: Mapping[str, Any] = {
         "type": "object",
         "title": "Offloads of the data interface",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings._schema import options, switch
 from netlimits.settings._values import NamedValues, Values
 
@@ -24,6 +24,14 @@ class Pause(NamedValues):
     """`pause: {autoneg: off, rx: on, tx: on}`."""
 
     name = "pause"
+    traits = Traits(
+        separate=True,
+        tried=True,
+        restarts=True,
+        drops_carrier=True,
+        leaves=("pause",),
+        changes_path=True,
+    )
     schema: Mapping[str, Any] = options(
         {name: switch(about) for name, about in _ABOUT.items()},
         title="Ethernet flow control of the data interface",

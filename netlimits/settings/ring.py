@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from netlimits.settings._base import Traits
 from netlimits.settings._quantities import Quantities
 
 RING = Quantities(
@@ -11,4 +12,12 @@ RING = Quantities(
     names={"rx": "RX", "rx-mini": "RX Mini", "rx-jumbo": "RX Jumbo", "tx": "TX"},
     title="Ring sizes of the data interface",
     least=1,
+    traits=Traits(
+        separate=True,
+        tried=True,
+        watched="partly",
+        restarts=True,
+        drops_carrier=True,
+        reset_by=("channels",),
+    ),
 )

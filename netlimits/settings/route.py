@@ -13,7 +13,7 @@ from typing import Any
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import _routes
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import integer, options
 
 _SCRIPT = (
@@ -29,6 +29,7 @@ class Route(Setting):
     """`route: {to: 192.0.2.0/24, quickack: 1, initcwnd: 20}`."""
 
     name = "route"
+    traits = Traits(watched="partly", leaves=("IPv4 route", "IPv6 route"), changes_path=True)
     schema: Mapping[str, Any] = options(
         {
             "to": {
@@ -130,7 +131,10 @@ class Route(Setting):
 
 
 def _merged(now: Mapping[str, str], wanted: Mapping[str, Any]) -> dict[str, str]:
-    """Return the present metrics overridden by the wanted ones; `quickack: 0` removes it."""
+    """Return the metrics after the change: the wanted ones, and the present others.
+
+    `quickack: 0` removes quickack.
+    """
     metrics = dict(now)
     for name, value in wanted.items():
         if name == "quickack" and value == 0:

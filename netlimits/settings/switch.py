@@ -1,9 +1,9 @@
-"""A user-defined on/off switch: commands change its position, and `verify` prints it.
+"""A user-defined switch: the user's commands change its position, and print it.
 
-`verify` prints the host's position as one line. `command` has the command that leads to each
-position, so the way back is known before any change. Exit statuses are ignored: systemctl exits 3
-when it prints `inactive`. The commands run as the login user; a command that needs root must begin
-with `sudo -n`.
+The command `verify` prints the switch's position on the host as one line. `command` has a command
+for each position, which sets it. So the command to restore a position is known before any change.
+Exit statuses are ignored, since systemctl exits 3 when it prints `inactive`. The commands run as
+the login user; a command that needs root must begin with `sudo -n`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, TypedDict
 
 from netlimits.errors import SettingError, one_line
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options
 
 LONGEST = 60.0
-"""Deadline of a command in seconds; other changes of the host wait for it (guard.scripts)."""
+"""Deadline of a command in seconds, during which no other change of the host can be made."""
 
 _POSITION = r"^[!-~]([ -~]{0,98}[!-~])?$(?!\n)"
 _WORD = r"^[^\x00-\x1f\x7f]{1,1000}$(?!\n)"
@@ -38,13 +38,17 @@ while [ $# -gt 0 ]; do
     shift "$n"
 done
 """
-"""Print each switch and its position. Each switch has arguments: JSON, number of words, words.
+"""Print the commands (as JSON) and the position of each switch.
 
-`eval` gets references such as "${3}", never the words themselves.
+The arguments for each switch are this JSON, the number of words of `verify`, and the words. `eval`
+gets references such as "${3}", never the words themselves.
 """
 
 _RUN = 'exec "$@" </dev/null 9<&-'
-"""Run a command without the lock for host changes (descriptor 9): it may leave a process."""
+"""Run a command with descriptor 9 closed, the lock for changes of the host.
+
+Otherwise a process that the command leaves behind would keep the lock.
+"""
 
 _WORDS: Mapping[str, Any] = {
     "type": "array",
@@ -63,6 +67,7 @@ class Switch(Setting):
     """`switch: {verify: [WORDS], command: {old: [WORDS], new: [WORDS]}, to: new}`."""
 
     name = "switch"
+    traits = Traits(runs_commands=True, restarts=True, changes_path=True)
     schema: Mapping[str, Any] = options(
         {
             "verify": {
@@ -104,7 +109,7 @@ class Switch(Setting):
         return Command(("sh", "-c", _READ, self.name, *words), deadline=LONGEST)
 
     def state(self, completed: Completed) -> State:
-        """Return {`verify` command: the switch's position and commands}."""
+        """Return {words of `verify` as one text: {"position": …, "verify": …, "command": …}}."""
         state: dict[str, Any] = {}
         lines = completed.stdout.splitlines()
         for about, position in zip(lines[::2], lines[1::2], strict=False):

@@ -1,9 +1,10 @@
 """Network sysctls, through `sysctl`.
 
-Only names under `net.` that change nothing else can be set, since only these can be restored. The
-kernel rounds and ignores values silently, so every value is read back. A name that is not known to
-be `ALONE` is written by a script, which reads all network sysctls before and after. If another
-sysctl changed, the script undoes both changes and reports an error.
+Only sysctls under `net.` can be set, and only if a write changes nothing but them and `_MOVED`,
+since nothing else is restored. The kernel rounds and ignores values silently, so every value is
+read back. A sysctl that does not match `ALONE` is written by a script, which reads all network
+sysctls before and after the write. If another sysctl changed, the script undoes both changes and
+reports an error.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, sysctl_tree
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import if_fixed, options
 
 _LINE = re.compile(r"^(?P<name>net\.[^\s=]+) = ?(?P<value>.*)$")
@@ -47,7 +48,10 @@ ALONE = re.compile(r"^net\.(core\.[a-z_]+|ipv4\.(tcp|udp|icmp|igmp|ip)_[a-z_0-9]
 """Names that change no other sysctl, as tested by writing each on kernels 6.1 and 6.18."""
 
 _MOVED = {"net.ipv4.tcp_congestion_control": "net.ipv4.tcp_allowed_congestion_control"}
-"""Name -> sysctl that the kernel may change too: it permits a new default to all users."""
+"""Name -> sysctl that the kernel may change with it; both are read and restored.
+
+The kernel adds a new default congestion control to those that every user may choose.
+"""
 
 _WRITE_WRITABLE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
 case $(ls -l "/proc/sys/$(echo "${2%%=*}" | tr . /)") in -rw*) $root sysctl -w "$2" ;; esac"""
@@ -100,6 +104,7 @@ class Sysctl(Setting):
     """`sysctl: {net.ipv4.tcp_congestion_control: cubic, net.core.rmem_max: 8388608}`."""
 
     name = "sysctl"
+    traits = Traits(separate=True)
     schema: Mapping[str, Any] = {
         "type": "object",
         "title": "Network sysctls of the host",
@@ -129,7 +134,10 @@ class Sysctl(Setting):
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return `sysctl NAME …` for the names in `about`, with `-e` if one may be missing."""
+        """Return `sysctl NAME …` for the names in `about` and the sysctls in `_MOVED`.
+
+        The option `-e` is added if a sysctl may be missing: it ignores unknown names.
+        """
         values = about.values() if isinstance(about, Mapping) else ()
         moved = [_MOVED[name] for name in about if name in _MOVED and _MOVED[name] not in about]
         may_miss = any(value is None or _accepts(value) for value in values)

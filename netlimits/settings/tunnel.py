@@ -16,7 +16,7 @@ from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, Machine, decoding
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import integer, options
 
 INTERFACE = "nltun0"
@@ -85,6 +85,7 @@ class Tunnel(Setting):
     """`tunnel: {kind: vxlan}`, with both roles."""
 
     name = "tunnel"
+    traits = Traits(tried=True, changes_path=True)
     schema: Mapping[str, Any] = options(
         {
             "kind": {
@@ -133,7 +134,12 @@ class Tunnel(Setting):
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return "mtu", "has" (modules and programs), "tunnel" ({} for none), and "redirects"."""
+        """Return "mtu", "has", "tunnel", and "redirects" if the host shows it.
+
+        "mtu" is the MTU of the data interface, and "has" lists the kernel modules and programs that
+        the host has. "tunnel" is {} if there is no tunnel. "redirects" is the value of
+        `_REDIRECTS`.
+        """
         mtu = re.search(r"^mtu ([0-9]+)$", completed.stdout, re.MULTILINE)
         if not mtu:
             raise self.unreadable(completed)
@@ -214,7 +220,7 @@ class Tunnel(Setting):
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         if state:
             return _remove() if self.differences(original, state) else ()
-        # the script checks first, since a guard runs it twice
+        # a guard may run the script twice, so the script first checks that the tunnel is there
         script = ("sh", "-c", _REMOVE, "remove tunnel")
         return (Command(script, by_hand=_remove()),)
 
@@ -287,7 +293,7 @@ def _key(end: Mapping[str, Any], which: str) -> str:
 
 
 def _placeholders(wanted: Mapping[str, Any]) -> dict[str, str]:
-    """Return the addresses that `netlimits plan` shows while no host is known."""
+    """Return the addresses of an end for `netlimits plan` without hosts: outer ones are unknown."""
     addresses = inner(wanted, ("address", "peer"))
     return {"local": _UNKNOWN, "remote": _UNKNOWN, **addresses}
 

@@ -46,8 +46,8 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
         intervals: True to add confidence intervals in brackets.
 
     Returns:
-        A block for each comparison, then one for each metric. The last block may be the limits of
-        the configurations.
+        A block for each separate comparison (`_separate_improvements`), then a block for each
+        metric. If the table has limits and several columns, the last block shows the limits.
     """
     layout, direction = _Layout.from_table(table, intervals), table.attrs.get("direction", "send")
     table = pd.DataFrame(table)  # a copy without attrs, since pandas copies attrs to every part
@@ -83,10 +83,10 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
 
 
 def _separate_improvements(table: pd.DataFrame, layout: _Layout) -> pd.Series[bool]:
-    """Return a mask of the improvements that are shown in separate blocks.
+    """Return a mask of the improvements that need a block of their own.
 
-    These improvements compare columns of a metric's block. Improvements that compare rows are shown
-    in the block itself.
+    An improvement that compares rows of a metric's block becomes a row at the end of this block.
+    All others, such as improvements that compare its columns, need a block of their own.
     """
     means = table[table["statistic"] == "mean"]
     columns = {_texts(key) for key in means[list(layout.columns)].itertuples(index=False)}
@@ -104,9 +104,10 @@ def _separate_improvements(table: pd.DataFrame, layout: _Layout) -> pd.Series[bo
 
 
 def _gains(gains: pd.DataFrame, layout: _Layout, direction: Any) -> Iterator[Block]:
-    """Yield a block for each comparison.
+    """Yield a block for each comparison, such as `offloads on over off`.
 
-    A block has a column for each metric and each combination of the other column factors.
+    A block has a column for each metric and each combination of the factors that the comparison
+    does not fix.
     """
     for written, part in gains.groupby("contrast", sort=False) if len(gains) else ():
         common = [name for name in layout.columns if part[name].astype(str).nunique() == 1]
@@ -187,9 +188,10 @@ def _body(
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a metric: means, each followed by the median if needed, then improvements.
+    """Yield the rows of a metric's block: rows of means, then rows of improvements.
 
-    Medians are added if intervals are shown, and to the rows in `layout.mixed`.
+    A row of medians follows a row of means if intervals are shown, or if `layout.mixed` has the
+    row.
     """
     by = {name: part[part["statistic"] == name] for name in ("mean", "median", "improvement")}
     keys = [layout.rows] if layout.rows else []

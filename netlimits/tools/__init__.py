@@ -11,7 +11,7 @@ from netlimits.errors import InputError
 from netlimits.model import Command, ServerAddress
 from netlimits.tools._base import Features, Tool, Transfer
 from netlimits.tools._options import LARGEST_DATAGRAM
-from netlimits.tools._workloads import MEASURING, WORKLOADS
+from netlimits.tools._workloads import WORKLOADS, Measuring
 from netlimits.tools.iperf3 import Iperf3
 from netlimits.tools.irtt import Irtt
 from netlimits.tools.neper import Neper
@@ -41,6 +41,9 @@ TOOLS: tuple[Tool, ...] = (
     Nttcp(),
     Irtt(),
 )
+
+MEASURING: Mapping[str, Measuring] = {t.name: t.measuring for t in TOOLS if t.measuring}
+"""Tool -> how it measures the kinds of traffic; `diagnose` prefers the first one."""
 
 COLUMN_PREFIXES = tuple(f"{each.name}_" for each in TOOLS)
 """Prefixes of columns that hold a tool's own figures."""

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from netlimits.model import Command, Completed, Measurement, ServerAddress
+from netlimits.tools._workloads import Measuring
 from netlimits.units.sizes import binary_bytes
+
+Colour = Literal["", "black", "orange", "sky", "green", "blue", "vermilion", "purple"]
 
 SECONDS = 10
 """Default length of a run in seconds."""
@@ -97,6 +100,10 @@ class Tool(ABC):
         socket_pace: The tool's option to pace a flow at its socket, None if there is none.
         listens_on: The protocol of the server's port.
         streams_of: The tool that sends the background streams of `bulk`; "" for the tool itself.
+        colour: The colour of the tool's series in every chart, a name of `charts._colours.NAMED`;
+            "" for any colour that is free.
+        measuring: How the tool measures the kinds of traffic of `netlimits diagnose`; None if
+            `diagnose` cannot use it.
     """
 
     name: str
@@ -110,6 +117,8 @@ class Tool(ABC):
     socket_pace: SocketPace | None = None
     listens_on: Literal["tcp", "udp"] = "tcp"
     streams_of: str = ""
+    colour: Colour = ""
+    measuring: Measuring | None = None
 
     @abstractmethod
     def probes(self) -> tuple[Command, ...]:

@@ -29,6 +29,7 @@ class Nttcp(Tool):
     name = "nttcp"
     server_program = "nttcp"
     port = 5037
+    colour = "green"
     server_lasts = "campaign"
     reuses_port = False
     schema = _options.schema(

@@ -30,6 +30,7 @@ class Nuttcp(Tool):
     name = "nuttcp"
     server_program = "nuttcp"
     port = 5000
+    colour = "orange"
     schema = _options.schema(
         name,
         _options.ONE_OFF,

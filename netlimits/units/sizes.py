@@ -26,7 +26,7 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
 
 
 def binary_bytes(size: int | str) -> int:
-    """Return a size in bytes: 65536, "64K" and "64k" are the same size."""
+    """Return a size in bytes. K and k both mean 1024: "64K" and "64k" are 65536."""
     number, power = _parts(size)
     return int(number * 1024**power)
 

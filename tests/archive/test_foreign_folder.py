@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from folders import complete
 from recorded import META, begun, recorded, rewritten
-from written_states import C_STATES, GOOD, IPV6, LOAD, MTU, QDISC, SWITCH
+from setting_examples import EXAMPLES, IPV6, MTU
 
 from netlimits.archive import reader, registry
 from netlimits.cli import group
@@ -191,79 +191,22 @@ def test_what_would_be_put_back_is_shown_first(folder, hosts_file, command):
     assert "cannot resolve the name nobody.invalid" in complaint(done)
 
 
-BAD: tuple[tuple[str, Any, str], ...] = (
-    ("sysctl", {"net.ipv4.ip_forward": "1"}, "net.ipv4.ip_forward changes more than itself"),
-    ("sysctl", {"net.ipv6.conf.all.disable_ipv6": "1"}, "changes more than itself"),
-    ("sysctl", {"kernel.core_pattern": "|x"}, "is no sysctl under net."),
-    ("sysctl", {"net.core.rmem_max": "-w kernel.x=1\n"}, "cannot be"),
-    ("sysctl", {"net.core.rmem_max": 1}, "is not one of"),
-    ("channels", {"most": {}, "now": {"combined": "x"}}, "cannot be"),
-    ("ring", {"most": {}, "now": {"-x": 1}}, "cannot be"),
-    ("coalesce", {"adaptive-rx": "on; x"}, "cannot be"),
-    ("irq", {"../../x": "0"}, "cannot have the CPUs"),
-    ("irq", {"24": "0; x"}, "cannot have the CPUs"),
-    ("rps", {"../../x": "3"}, "cannot have the CPUs"),
-    ("rps", {"rx-0": "3; x"}, "cannot have the CPUs"),
-    ("rps", {"online": "x", "rx-0": "3"}, "cannot have the CPUs"),
-    ("xps", {"tx-0/../x": "3"}, "cannot have the CPUs"),
-    ("xps", {"tx-0": "3; x"}, "cannot have the CPUs"),
-    ("rfs", {"rx-0/../x": 1}, "cannot be"),
-    ("rfs", {"entries": "1; x"}, "cannot be"),
-    ("rss", {**GOOD["rss"], "table": "0 1; x"}, "is no RSS table"),
-    ("rss", {**GOOD["rss"], "function": "-x"}, "is no hash"),
-    ("rss", {**GOOD["rss"], "key": "00 -x"}, "the key is no hash key"),
-    ("ntuple", {"rings": 2, "rules": {"1": {}}}, "are not written again"),
-    ("pause", {"autoneg": "on; x"}, "cannot be"),
-    ("gso", {"max": "1 up"}, "cannot be"),
-    ("ingress", {**GOOD["ingress"], "qdiscs": ["x"]}, "is not written again"),
-    ("tunnel", {**GOOD["tunnel"], "tunnel": {"kind": "x"}}, "is not created again"),
-    ("governor", {"cpu0": "x y"}, "cannot be"),
-    ("governor", {"cpu0/../x": "performance"}, "cannot be"),
-    ("c_states", {**C_STATES, "latency_us": -1}, "is no latency"),
-    ("c_states", {**C_STATES, "latency_us": 0, "seconds_left": 10**9}, "is no number of seconds"),
-    ("mtu", {**MTU, "mtu": "9000 up"}, "is no MTU"),
-    ("mtu", {**MTU, "others": {"-x": 1500}}, "is no interface"),
-    ("mtu", {**MTU, "ipv6": {**IPV6, "routes": {"inet6 ::/0 via fe80::1 dev mgmt0": {}}}}, "is no route"),
-    ("mtu", {**MTU, "ipv6": {**IPV6, "conf": {"conf/../x": "1"}}}, "is no sysctl"),
-    ("mtu", {**MTU, "ipv6": {**IPV6, "neighbours": ["fe80::1 dev lo"]}}, "is no neighbour"),
-    ("offload", {"features": {"-x": "on"}, "groups": {}}, "is no feature"),
-    ("offload", {"features": {"gro": "on x"}, "groups": {}}, "is no feature"),
-    ("napi", {"../carrier": 1}, "cannot be"),
-    ("channels", {**GOOD["channels"], "queues": {"rx-1/../x": "3"}}, "cannot be"),
-    ("channels", {**GOOD["channels"], "queues": {"interrupt a b": "3"}}, "cannot be"),
-    ("channels", {**GOOD["channels"], "queues": {"rx-1/rps_cpus": "3; x"}}, "cannot be"),
-    ("napi", {"gro_flush_timeout": "1\n2"}, "cannot be"),
-    ("qdisc", {**QDISC, "kind": "ingress; x"}, "is no qdisc"),
-    ("qdisc", {**QDISC, "options": {"limit": "5 x"}}, "is not one of"),
-    ("qdisc", {**QDISC, "kind": "cake"}, "could not be restored"),
-    ("qdisc", {**QDISC, "kind": "hfsc"}, "could not be restored"),
-    ("route", {"routes": {"default dev mgmt0": {}}, "behind": {}}, "is no route"),
-    ("route", {"routes": {"192.0.2.0/24": {"via": "192.0.2.9"}}, "behind": {}}, "is no metric"),
-    ("route", {"routes": {"192.0.2.0/24": {"mtu": "9 dev x"}}, "behind": {}}, "is no metric"),
-    ("load", {**LOAD, "workers_per_cpu": 10**9}, "is no number of workers"),
-    ("load", {**LOAD, "method": "$(x)"}, "is no method"),
-    ("link", {**GOOD["link"], "advertised": ["1000baseT/Full; x"]}, "is no link mode"),
-    ("link", {**GOOD["link"], "speed": "-x"}, "is no speed"),
-    ("switch", {"cat /etc/mode": {**SWITCH, "position": "gone"}}, "no command leads to 'gone'"),
-    ("switch", {"cat /etc/mode": {**SWITCH, "verify": ["id"]}}, "is no command of a switch"),
-    ("switch", {"cat /etc/mode": {**SWITCH, "command": {"old": "id"}}}, "is no command of a switc"),
-    ("switch", {"cat /etc/mode": {**SWITCH, "command": {"a\nb": ["id"]}}}, "a position is one line"),
-    ("switch", {"cat /etc/mode": SWITCH}, "are not run from somebody else's folder"),
-    ("mtu", {}, "is not one of"),
+FAULTY: tuple[tuple[str, Any, str], ...] = (
+    *((name, *each) for name, example in EXAMPLES.items() for each in example.faulty),
+    ("switch", EXAMPLES["switch"].state, "are not run from somebody else's folder"),
     ("nosuch", {}, "is not one of"),
-)  # fmt: skip
+)
 
 
-def test_every_setting_s_states_are_held_to_its_rules():
-    names = {setting.name for setting in SETTINGS}
-    assert GOOD.keys() == names == {name for name, _, _ in BAD if name != "nosuch"}
-    assert {name: states.fault(name, state) for name, state in GOOD.items()} == dict.fromkeys(
-        GOOD, ""
-    )
+def test_every_setting_has_examples():
+    assert EXAMPLES.keys() == {setting.name for setting in SETTINGS}
+    assert all(example.faulty and example.options for example in EXAMPLES.values())
+    faults = {name: states.fault(name, example.state) for name, example in EXAMPLES.items()}
+    assert faults == dict.fromkeys(EXAMPLES, "")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("setting", "state", "why"), BAD)
+@pytest.mark.parametrize(("setting", "state", "why"), FAULTY)
 def test_what_may_not_be_set_is_not_put_back(folder, hosts_file, setting, state, why):
     plant(folder, setting=setting, state=state)
     done = call(("restore", "--yes"), folder, "--hosts", hosts_file)

@@ -11,20 +11,19 @@ from netlimits.experiment.mesh.lengths import Lengths
 
 
 def test_of_what_nobody_has_seen_the_plan_is_expected():
-    lengths = Lengths()
+    lengths = Lengths(100)
     assert (lengths.expected(7.0), lengths.spread) == (7.0, 0.0)
 
 
 @pytest.mark.parametrize("planned", [(3.0,), (2.0, 5.0, 10.0), (0.0,)])
 def test_what_all_runs_of_a_length_have_in_common_is_no_difference(planned):
-    lengths = Lengths()
+    lengths = Lengths(100)
     for seconds in planned * 20:
         lengths.add(seconds, seconds + 1.0)
     assert lengths.spread == pytest.approx(0, abs=1e-9)
     assert [lengths.expected(seconds) for seconds in planned] == pytest.approx(
         [seconds + 1.0 for seconds in planned], abs=1e-6
     )
-    assert lengths.count == 20 * len(planned)
 
 
 def test_what_is_left_is_their_coefficient_of_variation():
@@ -41,7 +40,7 @@ def test_what_is_left_is_their_coefficient_of_variation():
 
 
 def test_what_nobody_has_seen_yet_is_as_the_nearest_length():
-    lengths = Lengths()
+    lengths = Lengths(100)
     lengths.add(1.0, 2.0)
     lengths.add(100.0, 110.0)
     assert lengths.expected(80.0) == pytest.approx(88.0)
@@ -57,7 +56,7 @@ def test_runs_of_ever_other_lengths_are_still_compared():
 
 
 def test_one_run_that_hangs_is_no_spread_and_many_are():
-    lengths = Lengths()
+    lengths = Lengths(100)
     for number in range(100):
         lengths.add(1.0, 30.0 if number == 50 else 1.0)
     assert lengths.spread < 0.06
@@ -68,7 +67,7 @@ def test_one_run_that_hangs_is_no_spread_and_many_are():
 
 
 def test_nor_is_it_where_it_is_the_first():
-    lengths = Lengths()
+    lengths = Lengths(100)
     for seconds in (30.0, *[1.0] * 200):
         lengths.add(1.0, seconds)
     assert lengths.expected(1.0) < 1.5
@@ -78,7 +77,7 @@ def test_nor_is_it_where_it_is_the_first():
 
 
 def test_what_was_long_ago_is_forgotten():
-    chance, lengths = random.Random(3), Lengths()
+    chance, lengths = random.Random(3), Lengths(100)
     for spread in (0.3, 0.01):
         for _ in range(1500):
             lengths.add(1.0, chance.lognormvariate(0, spread))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from faults.ground import Ground, wait
+from setting_examples import IPV6, MTU
 from waiting import stopped
-from written_states import IPV6, MTU
 
 import netlimits as nl
 from netlimits.restore import notes

@@ -28,6 +28,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_origin, get_type_hints
 
+import pairs
+from setting_examples import EXAMPLES
+
 from netlimits import checks
 from netlimits.analysis.packets import traces
 from netlimits.analysis.sources import dialects, foreign
@@ -217,7 +220,7 @@ OPTIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"test": "tcp_rr", "seconds": 2, "request_size": 100, "response_size": "1K"},
     ),
 }
-"""Options under which output is read; a tool that is not here has none."""
+"""Options under which output is read, beside those of the tool's captures."""
 
 
 def _tools() -> Iterator[Target]:
@@ -235,7 +238,7 @@ def _keys(outputs: Sequence[bytes]) -> tuple[bytes, ...]:
 
 
 def _tool_read(tool: Tool) -> Callable[[bytes], object]:
-    options = OPTIONS.get(tool.name, ({},))
+    options = (*OPTIONS.get(tool.name, ()), *pairs.measurements(tool.name).values())
 
     def read(data: bytes) -> object:
         (completed,) = completions(data, [Command((tool.name,))])
@@ -255,46 +258,6 @@ def _tool_features(tool: Tool) -> Callable[[bytes], object]:
 
 # -- what hosts say of themselves -----------------------------------------------------------
 
-WISHES: Mapping[str, Sequence[Any]] = {
-    "sysctl": ({"net.core.rmem_max": 8388608}, {"net.ipv4.tcp_rmem": "4096 1 2"}),
-    "channels": ({"combined": 2},),
-    "ring": ({"rx": 256},),
-    "coalesce": ({"adaptive-rx": "off", "rx-usecs": 0},),
-    "mtu": (1000, 9000),
-    "offload": ({"tso": "on", "gro": "off"},),
-    "qdisc": (
-        {"kind": "tbf", "rate": "1gbit", "burst": "128kb", "latency": "50ms"},
-        {"kind": "htb", "rate": "100mbit", "burst": "15kb"},
-        {"kind": "fq", "maxrate": "1gbit"},
-        {
-            "kind": "tbf",
-            "rate": "1gbit",
-            "burst": "128kb",
-            "latency": "50ms",
-            "child": {"kind": "fq_codel"},
-        },
-    ),
-    "irq": ({"spread": "cpus"}, {"spread": "local-node"}),
-    "xps": ({"spread": "cpus"}, {"cpus": "off"}),
-    "rfs": ({"entries": 1000}, {"per_queue": 5}),
-    "rss": ({"equal": 2}, {"weights": [3, 1]}),
-    "ntuple": ({"flows": [{"port": 5001, "queue": 0}]},),
-    "pause": ({"autoneg": "off", "rx": "on"},),
-    "gso": ({"max": 100000, "ipv4_max": 65536},),
-    "ingress": ({"rate": "100mbit", "burst": "256kb"},),
-    "tunnel": ({"kind": "vxlan"}, {"kind": "gre", "id": 5}),
-    "governor": ("performance",),
-    "c_states": ({"latency_us": 0},),
-    "route": ({"quickack": 1}, {"to": "198.19.0.0/24", "initcwnd": 20, "rto_min": "1500ms"}),
-    "switch": (
-        {
-            "verify": ["sysctl", "-n", "net.ipv4.tcp_congestion_control"],
-            "command": {"bbr": ["true"], "reno": ["sysctl", "-qw", "x=reno"]},
-            "to": "reno",
-        },
-    ),
-}
-
 
 def _settings() -> Iterator[Target]:
     for setting in SETTINGS:
@@ -304,7 +267,7 @@ def _settings() -> Iterator[Target]:
 
 
 def _setting(setting: Setting) -> Callable[[bytes], object]:
-    wishes = WISHES.get(setting.name, (None,))
+    wishes = EXAMPLES[setting.name].options
 
     def read(data: bytes) -> None:
         wanted = picked(data, wishes)
@@ -312,10 +275,9 @@ def _setting(setting: Setting) -> Callable[[bytes], object]:
         first, other = completions(data, [command, command])
         state = setting.state(first)
         json.dumps(state)
-        if wanted is not None:
-            commands = setting.change("data0", state, wanted)
-            setting.unmet(state, wanted)
-            _plain(commands)
+        commands = setting.change("data0", state, wanted)
+        setting.unmet(state, wanted)
+        _plain(commands)
         now = setting.state(other)
         _plain(setting.undo("data0", state, now))
         setting.differences(state, now)

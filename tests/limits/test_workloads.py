@@ -9,7 +9,7 @@ from netlimits.experiment.plan import Plan, seeded
 from netlimits.limits.ladder.workloads import observation, seconds, supported
 from netlimits.tools import WORKLOADS
 
-NAMES = [each.name for each in WORKLOADS]
+NAMES = [*WORKLOADS]
 
 
 def planned(tmp_path, tool: str, **options) -> Plan:

@@ -1,6 +1,6 @@
-"""A campaign on two simulated machines that have every toy: `campaign.py EXPERIMENT FOLDER`.
+"""A campaign on two simulated machines: `campaign.py EXPERIMENT FOLDER`.
 
-Prints what the checks find, how the runs end, and what the toy's switch was.
+It prints what the checks find, how the runs end, and the lengths written to the transmit queue.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pairs
 from simulated import SimulatedMachine
 
 from netlimits.campaign import creation
@@ -20,29 +21,29 @@ from netlimits.model import Command, Completed
 
 
 class ToyMachine(SimulatedMachine):
-    """Knows the toys' programs too."""
+    """Knows the programs of the new objects too."""
 
     def __init__(self, role: str, address: str) -> None:
         super().__init__(role, address)
-        self.switch, self.broken, self.switched = "off", 0, [""]
+        self.length, self.broken, self.written = "1000", 0, [""]
 
     def __call__(self, command: Command) -> Completed:
         match command.argv:
-            case ("toynet", "--version"):
-                return self._say(command, "toynet 1.0\n")
-            case ("toynet", *_):
-                return self._say(command, "toys: 640.00 Mbit/s 1.00 s 25.0 %\n")
-            case ("toyserver", *_):
+            case ("qperf", "--version"):
+                return self._say(command, "qperf 0.4.11\n")
+            case ("qperf", *words) if "-t" in words:
+                return self._say(command, pairs.text("qperf", "tcp"))
+            case ("qperf", *_):
                 self.serving = True
                 return self._say(command, "")
             case ("ss", *_) if self.serving:
-                ports = "".join(f"LISTEN 0 5 {self.address}:{p} *\n" for p in (4242, 12865))
+                ports = "".join(f"LISTEN 0 5 {self.address}:{p} *\n" for p in (19765, 12865))
                 return self._say(command, ports)
-            case ("toggle", "show", _):
-                return self._say(command, f"{self.switch}\n")
-            case ("toggle", "set", _, switch):
-                self.switch = switch
-                self.switched.append(switch)
+            case ("cat", path) if path.endswith("/tx_queue_len"):
+                return self._say(command, f"{self.length}\n")
+            case ("tee", path) if path.endswith("/tx_queue_len"):
+                self.length = command.stdin.strip()
+                self.written.append(self.length)
                 return self._say(command, "")
             case ("barometer",):
                 return self._say(command, "storm\n")
@@ -74,7 +75,7 @@ def main(experiment_file: str, folder: str) -> None:
     campaign.archive.close()
     for record in campaign.records():
         print(f"run {record.run.number}: {record.status} {record.reason}".rstrip())
-    print(f"switched{' '.join(two['sender'].switched)}")
+    print(f"written{' '.join(two['sender'].written)}")
 
 
 if __name__ == "__main__":

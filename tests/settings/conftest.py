@@ -103,11 +103,10 @@ class Bench:
             "qdisc": ("tc", "-r", "-d", "qdisc", "show"),
             "class": ("tc", "-r", "-d", "class", "show", "dev", self.interface),
             "features": ("ethtool", "-k", self.interface),
-            "napi": (
-                "grep",
-                "",
-                f"/sys/class/net/{self.interface}/gro_flush_timeout",
-                f"/sys/class/net/{self.interface}/napi_defer_hard_irqs",
+            "attributes": (
+                *("grep", "-rs", "", "--exclude=carrier*", "--exclude-dir=statistics"),
+                *("--exclude-dir=power", "--exclude-dir=byte_queue_limits"),
+                f"/sys/class/net/{self.interface}/",
             ),
             "channels": ("ethtool", "-l", self.interface),
             "sysctl": (

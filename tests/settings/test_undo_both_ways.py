@@ -13,56 +13,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from setting_examples import EXAMPLES
 from settings.conftest import FAR, NEAR, Bench, sh
 
 from netlimits.errors import SettingError
-from netlimits.settings import SETTINGS
 
 pytestmark = pytest.mark.lab
 
 LINK_LOCAL = "fe80::1234:5678:9abc:def0/64"
 
-ECN = "net.ipv4.tcp_ecn"
-SWITCH = {
-    "verify": ["sysctl", "-n", ECN],
-    "command": {n: ["sysctl", "-qw", f"{ECN}={n}"] for n in ("0", "1", "2")},
-}
-
-WISHES: dict[str, list[object]] = {
-    "switch": [{**SWITCH, "to": 0}],
-    "sysctl": [{"net.ipv4.tcp_sack": 0, "net.ipv4.tcp_rmem": "4096 131072 6291456"}],
-    "channels": [{"tx": 2}, {"rx": 3, "tx": 1}],
-    "mtu": [68, 1279, 1280],
-    "offload": [{"sg": "off", "gro": "on"}, {"tx": "off", "rx": "off"}],
-    "napi": [{"gro_flush_timeout": 20000, "defer_hard_irqs": 2}],
-    "xps": [{"spread": "cpus"}],
-    "rfs": [{"per_queue": 100}],
-    "gso": [{"max": 100_000, "gro_max": 100_000}, {"max": 30_000}],
-    "tunnel": [
-        {
-            "kind": "vxlan",
-            "local": "198.51.100.1",
-            "remote": "198.51.100.2",
-            "address": "198.19.255.1/30",
-            "peer": "198.19.255.2/30",
-        }
-    ],
-    "rps": [{"cpus": 1}, {"cpus": "off"}],
-    "qdisc": [
-        {"kind": "pfifo", "limit": 10},
-        {"kind": "htb", "rate": "1gbit", "burst": "100kb"},
-        {
-            "kind": "tbf",
-            "rate": "1gbit",
-            "burst": "64kb",
-            "latency": "10ms",
-            "child": {"kind": "pfifo", "limit": 9},
-        },
-    ],
-    "route": [{"quickack": 1, "initcwnd": 20}, {"mtu": 600, "rto_min": "5ms"}],
-    "load": [{"workers_per_cpu": 1, "cpu_load": 1, "hours": 0.02}],
-}
-"""What may be asked of a veth: it has no rings, no coalescing and no interrupts of its own."""
+WISHES = {name: example.veth for name, example in EXAMPLES.items() if example.veth}
 
 GROUNDS = {
     "plain": (),
@@ -160,13 +120,6 @@ def test_a_route_of_ipv6_with_metrics_that_is_lost_with_the_mtu(bench, tmp_path)
     prepare(bench, "plain")
     wishes = [("route", {"mtu": 600, "rto_min": "5ms"}), ("mtu", 1000)]
     undone_both_ways(bench, wishes, tmp_path)
-
-
-def test_every_setting_that_a_veth_has_is_here():
-    assert set(WISHES) == {s.name for s in SETTINGS} - {
-        *("ring", "coalesce", "irq", "link", "pause", "rss", "ntuple"),
-        *("ingress", "governor", "c_states"),  # which this kernel, or a guest, may lack
-    }
 
 
 @pytest.mark.parametrize("ground", GROUNDS)

@@ -11,12 +11,6 @@ from netlimits.evidence import watch
 from netlimits.model import Completed
 from netlimits.settings import setting
 
-OF_HOSTS = (
-    *("sysctl", "load", "switch", "irq", "rps", "xps", "rfs", "rss", "ntuple", "pause"),
-    *("tunnel", "governor", "c_states"),
-)
-"""Settings that `evidence.watch` does not read, so their changes are always reported here."""
-
 
 def refuse(specification: Specification, entries: Sequence[RawEntry]) -> None:
     """Raise ToolFailure (`invalid`) if hosts were changed during the run; it lists the changes."""
@@ -34,7 +28,8 @@ def _of_settings(
 ) -> Iterator[str]:
     """Yield a line for each setting that, after the run, differs from the configuration.
 
-    `watched` are the hosts with reported changes; on them only the settings OF_HOSTS are checked.
+    `watched` are the hosts with reported changes; on them only the settings are checked that
+    `evidence.watch` does not read.
     """
     readings = [entry for entry in entries if entry.step == SETTING_AFTER]
     uses = [(use, role) for use in specification.setup.settings for role in use.roles]
@@ -49,7 +44,7 @@ def _of_settings(
             unmet = setting(use.name).unmet(setting(use.name).state(entry.completed), use.options)
         except SettingError as error:
             unmet = (error.problem,)
-        if use.name in OF_HOSTS or role not in watched:
+        if not setting(use.name).traits.watched or role not in watched:
             yield from (f"{role}: {use.name}: {line}" for line in unmet)
 
 

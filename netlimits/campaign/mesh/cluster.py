@@ -45,13 +45,20 @@ if TYPE_CHECKING:
     from netlimits.archive.copies import RunsCopy
 
 PULSE = 0.5
-"""Seconds between two reads of the shards' journals."""
+"""Seconds between two reads of the shards' journals. It must be much longer than the reads take:
+0.1 ms for a shard without news."""
 
 TRIES = 5
-"""Maximum number of submissions of a shard. Dask also repeats tasks of lost workers by itself."""
+"""Maximum number of submissions of a shard. Dask also repeats tasks of lost workers by itself (3
+times by default), so this many losses of a scheduler or of four workers each end a campaign."""
 
-REACHED, RETURN = 10.0, 600.0
-"""Seconds within which a scheduler must answer, and a lost scheduler must return."""
+REACHED = 10.0
+"""Seconds within which a scheduler must answer. It must be longer than a TCP connection takes whose
+first two SYNs are lost (3 s)."""
+
+RETURN = 600.0
+"""Seconds within which a lost scheduler must return. It must be longer than its machine takes to
+restart."""
 
 
 def client(address: str, seconds: float = REACHED) -> Client:

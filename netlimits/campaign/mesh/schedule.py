@@ -28,11 +28,12 @@ from netlimits.experiment.mesh.workload import Job, Workload
 from netlimits.model import Record, Run
 
 PULSE = 0.5
-"""Seconds between two attempts to end runs after Ctrl-C."""
-
+"""Seconds between two attempts to end runs after Ctrl-C. It must be longer than a run takes to
+write its `end` event after its commands were killed."""
 
 SAMPLE = 10_000
-"""Number of runs from which the speed-up by parallel runs is estimated."""
+"""Number of runs from which the speed-up by parallel runs is estimated. The estimate is up to 2.5 %
+wrong and takes up to 0.9 s (half: 4.2 % wrong, 0.3 s; double: right in these meshes, 1.7 s)."""
 
 
 class Cut:

@@ -30,8 +30,11 @@ from netlimits.restore.forget import forget_journal
 from netlimits.restore.originals import Original
 from netlimits.restore.restoration import restore_from_journal
 
-FOLDER, STOP = "shards", "stop"
-"""The folder of shards in a campaign's folder, and the file in it that asks workers to end."""
+FOLDER = "shards"
+"""The folder of shards in a campaign's folder."""
+
+STOP = "stop"
+"""The file in the folder of shards that asks workers to end."""
 
 COPIED = ("start", "end", "found", "put_back", "forgotten", "compared", "reconnected")
 """Events of a shard that are copied to the campaign's journal."""

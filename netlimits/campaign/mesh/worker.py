@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from netlimits.archive.copies import RunsCopy
 
 PAUSE = 2.0
-"""Seconds between two attempts to lock a shard or claim a host that another process still holds."""
+"""Seconds between two attempts to lock a shard or claim a host that another process still holds. It
+must be longer than an SSH command takes, and much shorter than a guard's patience (300 s)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
 SPREAD = 20
-"""Ratio of the maximum to the minimum from which on the x-axis is logarithmic.
+"""The x-axis is logarithmic if its largest value is at least this many times its smallest.
 
-In the published report the ratio is 16.
+In the published report this ratio is 16, so its chart keeps a linear axis.
 """
 
 
@@ -38,8 +38,8 @@ def acks(
     """Draw service demand and throughput against segments per ACK, with a curve for each series.
 
     The upper panel shows service demand, the lower panel throughput. Hollow points are throughput
-    anomalies, as `analysis.acks` defines them. A curve connects the other runs. If the frame has a
-    column `config`, it connects the mean of each configuration.
+    anomalies, as `analysis.acks` defines them. A curve connects the other runs or, if the frame has
+    a column `config`, the means of the configurations.
 
     Args:
         frame: Frame with a row for each run (`campaign.frame()`).
@@ -103,7 +103,7 @@ def acks(
 
 
 def _measured(table: pd.DataFrame) -> bool:
-    """Return True if the table is from a campaign, where the ratio is measured in each run."""
+    """Return True if the runs come from a campaign, which measures segments per ACK in each run."""
     return CONFIG in table.columns
 
 
@@ -128,7 +128,7 @@ def _half(runs: pd.Series[float]) -> float:
 
 
 def _across(axes: Axes, ratios: pd.Series[float]) -> None:
-    """Let the x-axis start at zero, or make it logarithmic if the ratios span SPREAD or more."""
+    """Start the x-axis at zero, or make it logarithmic if the ratios differ SPREAD-fold or more."""
     low, high = float(ratios.min()), float(ratios.max())
     if high < SPREAD * low:
         axes.set_xlim(0, high * 1.02)

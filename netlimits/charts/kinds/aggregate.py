@@ -118,7 +118,7 @@ def highest_average(
 
     Each combination of `series` has a bar at each value of `by`. A bar is the mean of the runs, and
     a dot is a run. The goodput bound of a link depends on the MTU, but an egress cap does not. So
-    the chart shows which of the two limits the runs.
+    the chart shows whether the link or the cap limits the runs.
 
     Args:
         intervals: Interim results (`campaign.intervals()`).

@@ -20,7 +20,7 @@ from netlimits.errors import DataError
 SEGMENTS, ACKS = KNOWN["sender"], KNOWN["receiver"]
 SHADE = "#E3E9EF"
 LABELLED = 40
-"""Maximum number of bursts or bars with a label each, and of ACKs with a large marker each."""
+"""With more bursts or bars than this, none has a label. With more ACKs, their markers are small."""
 
 MANY = 20
 """Number of transactions above which the axis of transactions is logarithmic."""
@@ -35,7 +35,7 @@ def bursts(
     run: int | None = None,
     title: str | None = None,
 ) -> Chart:
-    """Draw segments and ACKs by sequence number over time, and bursts with their sizes.
+    """Draw the sequence numbers of segments and ACKs over time, and bursts with their sizes.
 
     Args:
         packets: Packets, as `analysis.bursts.trace` or `campaign.traces()` returns them.
@@ -83,9 +83,10 @@ def bursts(
 
 
 def _answered(rows: pd.DataFrame, start: int) -> int:
-    """Return the index of the first row with data from `start` on.
+    """Return the index of the first row with data at or after row `start`.
 
-    Rows before this index include the ACKs that answer the last drawn segment.
+    `start` follows the last segment to draw. The rows from there to the returned index are drawn
+    too, since they contain the ACKs of that segment.
     """
     data = np.flatnonzero(rows["length_bytes"].to_numpy()[start:] > 0)
     return start + int(data[0]) if len(data) else len(rows)
@@ -261,7 +262,7 @@ def busiest(
 ) -> pd.DataFrame:
     """Return the table for the chart `bursts`: a row for each burst of a connection.
 
-    By default this is the connection with the most data.
+    By default the table shows the connection with the most data.
     """
     rows, _ = _one_connection(frames.one_run(packets, run), connection)
     table = bursts_frame(rows, first_transaction=first_transaction)

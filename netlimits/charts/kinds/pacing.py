@@ -41,8 +41,8 @@ def pacing(
 
     The left panel shows each run's deviation from the requested rate in percent. If a size has six
     runs or more, it also shows the mean with its 95 % interval. The right panel shows the mean
-    service demand of each side. Its bars have 95 % intervals if every size has six runs or more,
-    or else dots for the runs.
+    service demand of each side. Its bars have 95 % intervals if every size has six runs or more.
+    Otherwise dots show the runs.
 
     Args:
         frame: Frame with a row for each run (`campaign.frame()`).
@@ -58,9 +58,9 @@ def pacing(
         demand in µs/KiB.
 
     Raises:
-        DataError: A column is missing, or no run has a service demand. No run has the requested
-            rate, or no rate was requested and the runs have several rates. Or runs of a size differ
-            in a factor that is not in `pool`.
+        DataError: A column is missing, no run has a service demand, or no run has the rate
+            `requested`. Or `requested` is None and the runs have several rates. Or runs of a size
+            differ in a factor that is not in `pool`.
     """
     frame, ((size,), pooled) = frames.resolve(frame, size, pool)
     of = of or frames.sent(frame)

@@ -50,9 +50,9 @@ def packet_rate(
 ) -> Chart:
     """Draw packets/s, throughput and time per packet against send size, with the fitted regimes.
 
-    One shade marks the sizes at which packets per second are the limit. Another shade marks the
-    sizes at which bytes are the limit. Dotted lines are the 95 % intervals of both regimes' bounds.
-    If the runs do not determine the regimes, only the points are drawn, and the subtitle gives the
+    One shade marks the sizes at which packets per second are the limit, another the sizes at which
+    bytes are. Dotted lines are the ends of the 95 % interval of the size at which a shade ends. If
+    the runs do not determine the regimes, only the points are drawn, and the subtitle gives the
     reason.
 
     Args:
@@ -126,7 +126,7 @@ def _fit(axes: Axes, fit: Regimes, panel: _Panel, sizes: np.ndarray) -> None:
 
 
 def _shade(axes: Axes, fit: Regimes, low: float, high: float) -> None:
-    """Shade the two regimes, and draw the confidence limits of their bounds as dotted lines."""
+    """Shade both regimes, and draw dotted lines at the confidence limits of the shades' edges."""
     axes.axvspan(low, max(low, fit.packets_until), color=SHADES["packets"], linewidth=0, zorder=0)
     axes.axvspan(min(high, fit.bytes_from), high, color=SHADES["bytes"], linewidth=0, zorder=0)
     for end in (*fit.packets_until_interval, *fit.bytes_from_interval):
@@ -135,10 +135,7 @@ def _shade(axes: Axes, fit: Regimes, low: float, high: float) -> None:
 
 
 def _name_regimes(axes: Axes, fit: Regimes, low: float, high: float) -> None:
-    """Write the name of each regime at the bottom of its area.
-
-    If the area is too narrow, the name is to the left of it.
-    """
+    """Write the name of each regime at the bottom of its area, or left of an area too narrow."""
     marks = (
         (low, min(fit.packets_until, high), "packets are the limit\nup to {}".format),
         (max(fit.bytes_from, low), high, "bytes are the limit\nfrom {}".format),

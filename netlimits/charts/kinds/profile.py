@@ -56,10 +56,10 @@ def profile(
 ) -> Chart:
     """Draw CPU time by category as stacked bars, for each configuration and end.
 
-    Each end has a panel, and each configuration has a bar. A segment is the CPU time of a category
-    per KiB or per transaction. It is the category's share of the samples in the profiled runs,
-    times the service demand of the other runs. If a service demand is missing, the segments are
-    the shares.
+    Each end has a panel, and each configuration has a bar. A segment of a bar is the CPU time of a
+    category per KiB or per transaction. This time is the category's share of the samples in the
+    profiled runs, times the service demand of the runs without a profile. If a service demand is
+    missing, all segments are shares instead.
 
     Args:
         frame: Frame with a row for each run. Some runs must be profiled.
@@ -71,7 +71,7 @@ def profile(
         A panel for each end: CPU time in µs per KiB or transaction, or shares in percent.
 
     Raises:
-        DataError: No profiled run is ok, or no other run is ok.
+        DataError: No profiled run is ok, or no run without a profile is ok.
     """
     table = costs(frame, series, pool)
     keys = list(table.attrs["factors"])
@@ -114,7 +114,7 @@ def profile(
 def costs(
     frame: pd.DataFrame, series: str | Sequence[str] = (), pool: str | Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Return the table for the chart `profile`, by `series` or else by all factors."""
+    """Return the table for the chart `profile`; without `series`, rows differ by all factors."""
     return table_of(frame, series or None, pool)
 
 

@@ -130,7 +130,7 @@ def _lines(axes: Axes, rows: pd.DataFrame, panel: str) -> None:
             middle = medians(part, column, panel)
             if middle.empty:
                 continue
-            # a line of one or two points, such as a clock rate that was read once, is hard to see
+            # mark the points of a line with one or two points, which is hard to see otherwise
             marker = "o" if len(middle) < 3 else ""
             axes.plot(middle["time_s"], middle[column], color=colour, linestyle=line, linewidth=1.5,
                       marker=marker)  # fmt: skip

@@ -16,9 +16,6 @@ States = dict[tuple[str, Command], State]
 
 SETTINGS_READ = "settings"
 
-ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload", "pause", "gso")
-"""Settings whose options are independent of each other, so that each can be checked alone."""
-
 
 def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterator[Finding]:
     """Yield an error for each setting that the host rejects or lacks, or else a note.
@@ -71,7 +68,7 @@ def _refusals(
         if kind.change(interface, states[role, read], options):
             kind.check_found(interface, states[role, read])
     except SettingError as error:
-        single = [{key: value} for key, value in options.items()] if name in ONE_BY_ONE else []
+        single = [{key: value} for key, value in options.items()] if kind.traits.separate else []
         each = [
             refusal
             for option in (single if len(single) > 1 else [])

@@ -11,11 +11,11 @@ from netlimits.cli.shared.lines import aligned
 from netlimits.cli.shared.output import echo, quoted
 from netlimits.evidence import facts
 from netlimits.limits.ladder.doses import RESOURCES, resource
-from netlimits.limits.ladder.workloads import TITLES, observation
+from netlimits.limits.ladder.workloads import observation
 from netlimits.limits.links import DataLinks
 from netlimits.model import Machine
 from netlimits.settings import setting
-from netlimits.tools import MEASURING
+from netlimits.tools import MEASURING, WORKLOADS
 from netlimits.units import cpus
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     limit = f"{row['limit']}{_detail(row)} ({row['state']})"
     if row["state"] == "open":
         limit = f"open: {row['limit']}?" if row["limit"] else "open"
-    title = TITLES.get(row["workload"], row["workload"])
+    title = WORKLOADS.get(row["workload"], row["workload"])
     return (title, _rate(row), limit, row["proof"] or "–", "  ".join(costs))
 
 
@@ -142,7 +142,7 @@ def _open(row: Mapping[str, Any]) -> Iterator[str]:
     ]
     parts = [*each, *(f"{name} ruled out ({why})" for name, why in row["ruled_out"].items())]
     yield from textwrap.wrap(
-        f"{TITLES.get(row['workload'], row['workload'])}, sensitivities: "
+        f"{WORKLOADS.get(row['workload'], row['workload'])}, sensitivities: "
         f"{'; '.join(parts) or 'none measured'}.",
         _WIDTH,
         subsequent_indent="  ",
@@ -183,7 +183,7 @@ def _ladder(rungs: Sequence[Mapping[str, Any]], transactions: Collection[str]) -
         dose = resource(rung["change"])
         change = f"{dose[0].name} ×{dose[1]:g}" if dose else rung["change"]
         yield (
-            f"{number}. {TITLES.get(workload, workload)}: {change} → ×{rung['ratio']:.2f} "
+            f"{number}. {WORKLOADS.get(workload, workload)}: {change} → ×{rung['ratio']:.2f} "
             f"[{rung['low']:.2f}, {rung['high']:.2f}], {rung['throughput'] / scale:,.{digits}f} "
             f"{unit}{f'; next limit: {then}' if then else ''}"
         )

@@ -12,6 +12,7 @@ from netlimits.cli.shared.output import quoted
 from netlimits.cli.shared.stages import A_RUN, Stages, say
 from netlimits.errors import InputError, one_line
 from netlimits.limits.ladder import workloads
+from netlimits.tools import WORKLOADS
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
@@ -72,7 +73,7 @@ def _profiles(observed: Campaign) -> Iterator[str]:
 
     for name, rows in sentences.runs(observed.frame()).groupby(workloads.WORKLOAD, sort=False):
         spent = "; ".join(sentences.clauses(rows, frames.direction(rows)))
-        yield f"{workloads.TITLES.get(str(name), name)}: {spent}"
+        yield f"{WORKLOADS.get(str(name), name)}: {spent}"
 
 
 def row(

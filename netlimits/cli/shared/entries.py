@@ -252,9 +252,6 @@ ALWAYS_READ = (
 WINDOWS = ("window_s", "elapsed_s")
 """Columns needed where both sent and received rates are shown."""
 
-NARROW_CHARTS = ("percentiles", "boxes", "bars", "spread", "cost")
-"""Charts that read only the columns that their entries name, and ALWAYS_READ."""
-
 
 def needed_by_tables(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
@@ -272,7 +269,7 @@ def needed_by_charts(
     named = [entry for entry in report if "chart" in entry]
     chart = options.get("chart")
     kinds = [chart] if chart else [entry["chart"] for entry in named]
-    if not kinds or not {*kinds} <= {*NARROW_CHARTS}:
+    if not kinds or not all(kind in KINDS and KINDS[kind].narrow for kind in kinds):
         return None
     return _columns([*named, options])
 

@@ -25,7 +25,7 @@ from netlimits.experiment.hosts_file import machines
 from netlimits.model import Command, Machine
 from netlimits.model.folder import Folder
 from netlimits.restore import states
-from netlimits.settings import COMMAND_SETTINGS, setting
+from netlimits.settings import setting
 from netlimits.tools import PROGRAM_OPTIONS
 
 
@@ -117,7 +117,7 @@ def refuse_commands(campaign: Logbook) -> None:
     experiment = campaign.experiment
     for side in experiment.sides.values() or [experiment]:
         named = [f"settings.{use.entry}.{use.name}" for use in side.settings
-                 if use.name in COMMAND_SETTINGS]  # fmt: skip
+                 if setting(use.name).traits.runs_commands]  # fmt: skip
         named += [f"measure.{tool}.{option}" for tool, options in side.measure.items()
                   for option in PROGRAM_OPTIONS if option in options]  # fmt: skip
         if named:

@@ -16,7 +16,11 @@ HOSTS = "hosts"
 """The key of a mesh in `roles:`, and the key of the list of machines in a hosts file."""
 
 LIMIT = 1000
+"""Maximum number of hosts: the largest mesh whose dispatch is measured (`benchmarks/mesh.py`)."""
+
 SHAPES = ("all", "ring", "bipartite")
+"""Names of sets of pairs, which the schema describes."""
+
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "additionalProperties": False,

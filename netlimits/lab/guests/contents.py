@@ -169,10 +169,17 @@ def texts() -> dict[str, tuple[str, int]]:
     return {
         **{path: (text, 0o644) for path, text in plain.items()},
         "etc/shadow": (_SHADOW.format(engineer=ENGINEER), 0o640),
-        "etc/sudoers": ((own / "sudoers").read_text(), 0o440),
+        "etc/sudoers": (_sudoers((own / "SECURITY.md").read_text("utf-8")), 0o440),
         "etc/netlimits/start": ((own / "start.sh").read_text(), 0o755),
         "etc/netlimits/sshd": ((own / "sshd.sh").read_text(), 0o755),
     }
+
+
+def _sudoers(page: str) -> str:
+    """Return the sudoers file: the rules for the engineer are the block in SECURITY.md."""
+    _, _, rest = page.partition("```sudoers\n")
+    rules, _, _ = rest.partition("```")
+    return f"root ALL=(ALL:ALL) ALL\n\n{rules}"
 
 
 def links() -> dict[str, str]:

@@ -19,9 +19,10 @@ from netlimits.limits.evidence import evidence_of
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.ladder.doses import NO_SIGN, RESOURCES, Resource, resource, ruled_out
 from netlimits.limits.ladder.sensitivity import RULED_OUT, sensitivities
-from netlimits.limits.ladder.workloads import TITLES, WORKLOAD
+from netlimits.limits.ladder.workloads import WORKLOAD
 from netlimits.limits.verdicts import UNDETERMINED, firing, of_configuration, of_run, remaining
 from netlimits.model import SettingUse
+from netlimits.tools import WORKLOADS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +113,7 @@ def workloads(campaign: Campaign) -> list[dict[str, Any]]:
                 "evidence": verdict["evidence"],
             }
         )
-    return sorted(rows, key=lambda row: [*TITLES, row["workload"]].index(row["workload"]))
+    return sorted(rows, key=lambda row: [*WORKLOADS, row["workload"]].index(row["workload"]))
 
 
 def undecided(campaign: Campaign) -> list[int]:

@@ -18,7 +18,6 @@ trips, slow start is only a small part of the run."""
 
 WORKLOAD = "workload"
 """Name of a diagnosis's factor for the workload. The workload determines the other factors."""
-TITLES = {each.name: each.title for each in WORKLOADS}
 
 
 def seconds(round_trip_us: float | None) -> int:
@@ -29,7 +28,7 @@ def seconds(round_trip_us: float | None) -> int:
 
 def supported(tool: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return the workloads among `names` that a tool can run."""
-    return tuple(w.name for w in WORKLOADS if w.name in names and tool in w.values)
+    return tuple(name for name in WORKLOADS if name in names and name in MEASURING[tool].values)
 
 
 def observation(
@@ -47,7 +46,7 @@ def observation(
     `settings` are changes that are kept from an earlier step.
     """
     how = MEASURING[tool]
-    rows = [(w.name, *w.values[tool]) for w in WORKLOADS if w.name in names]
+    rows = [(name, *how.values[name]) for name in WORKLOADS if name in names]
     lists = zip((WORKLOAD, *how.factors), zip(*rows, strict=True), strict=True)
     document = {
         "experiment": title,

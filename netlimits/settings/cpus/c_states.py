@@ -14,7 +14,7 @@ from typing import Any
 
 from netlimits.model import Command, Completed
 from netlimits.model.state_folder import FOLDER
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import DEFAULT_HOURS, hours, integer, options
 from netlimits.settings._values import is_number
 
@@ -31,7 +31,10 @@ ours() {
 held() { ps -o comm= -s "$pid" | grep -qx 'tee\|sudo'; }
 """
 )
-"""Define `ours`: True if our process still holds the device; sets $pid and $latency."""
+"""Define the shell function `ours`, which succeeds if our process still has the file open.
+
+It sets $pid and $latency.
+"""
 
 _READ = (
     _OURS
@@ -81,9 +84,9 @@ s=$?
 rmdir "$d" 2>/dev/null
 exit $s"""
 )
-"""End our process if it runs; unless $1 is `-`, hold the device with $1 µs for at most $2 s.
+"""End our process if it runs. Then limit the latency to $1 µs for at most $2 s, unless $1 is `-`.
 
-Descriptor 9 is the lock for changes of the host.
+The new process must close descriptor 9, which is the lock for changes of the host.
 """
 
 _HELD = re.compile(r"^held ([0-9]+) (-?[0-9]+)$", re.MULTILINE)
@@ -93,6 +96,7 @@ class CStates(Setting):
     """`c_states: {latency_us: 0}`."""
 
     name = "c_states"
+    traits = Traits(tried=True)
     schema: Mapping[str, Any] = options(
         {
             "latency_us": integer(

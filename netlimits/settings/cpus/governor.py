@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings._values import NamedValues, Values
 
 _READ = r"""cd /sys/devices/system/cpu || exit 0
@@ -26,6 +26,7 @@ class Governor(NamedValues):
     """`governor: performance`."""
 
     name = "governor"
+    traits = Traits(tried=True)
     vanishing = True  # a CPU may go offline
     schema: Mapping[str, Any] = {
         "type": "string",

@@ -34,7 +34,10 @@ ours() {
 workers() { ps -o s=,comm= -s "$pid" | grep -c '^[^Z] *stress-ng-cpu'; }
 """
 )
-"""Define `ours`: True if our load still runs; sets $pid and its options."""
+"""Define the shell function `ours`, which succeeds if our load still runs.
+
+It sets $pid, $each (workers per CPU), $share, $method and $until.
+"""
 
 _READ = (
     _OURS
@@ -83,9 +86,9 @@ fi
 rmdir "$d" 2>/dev/null
 [ "$1" -eq 0 ]"""
 )
-"""End our load; then start $1 workers per CPU at $2 % with method $3, for $4 s.
+"""End our load if it runs. Then start $1 workers per CPU at $2 % with method $3, for $4 s.
 
-Descriptor 9 is the lock for changes of the host.
+If $1 is 0, start nothing. The load must close descriptor 9, the lock for changes of the host.
 """
 
 _LINE = re.compile(r"^load (\d+) (\d+) (\S+) (-?\d+) (\d+)$", re.MULTILINE)
@@ -164,7 +167,10 @@ class Load(Setting):
         return _unlike(state, {"workers_per_cpu": wanted["workers_per_cpu"], **kind}, "not")
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return the command that ends our load, or starts one like the original."""
+        """Return the command that ends our load, and starts an original load again.
+
+        The load that is started again runs for the time that the original had left, at least 60 s.
+        """
         if state and not self.differences(original, state) and "over" not in state:
             return ()
         if not original["workers_per_cpu"]:
@@ -191,9 +197,10 @@ class Load(Setting):
 
 
 def _unlike(state: State, like: Mapping[str, Any], word: str) -> tuple[str, ...]:
-    """Return how the load differs from `like`; `word` precedes the values of `like`.
+    """Return a message for each difference of the load from `like`, such as "…, not 8".
 
-    Share and method are compared only if `like` has workers.
+    `word` ("not" or "was") precedes the values of `like`. Share and method are compared only if
+    `like` has workers.
     """
     each = like["workers_per_cpu"]
     if state["running"] != each * state["cpus"] or state["workers_per_cpu"] != each:

@@ -1,15 +1,17 @@
 """The MTU of an interface, through `ip link`, and everything that changes with it.
 
-The kernel also lowers the MTU of VLANs and macvlans on the interface, and of interfaces stacked on
-those. All of them keep the lower MTU when the MTU of the interface grows again. A bridge follows
-its ports until somebody sets its own MTU, so an MTU for a bridge is an error. Below 1280 the
-interface loses IPv6 (see `ipv6`). All these MTUs and the IPv6 state are read and restored.
+When an MTU is lowered, the kernel also lowers the MTU of VLANs and macvlans on the interface, and
+of interfaces stacked on those. They keep the lower MTU when the interface gets its old MTU again. A
+bridge follows the MTU of its ports until somebody sets its own MTU. So setting the MTU of a bridge
+is an error. Below 1280 the interface loses IPv6 (see `ipv6`). All these MTUs and the IPv6 state are
+read and restored.
 
-Interfaces in other network namespaces are lowered as well. `stacked` finds them beforehand, and an
-MTU that would lower one is an error.
+The kernel also lowers the MTU of such interfaces in other network namespaces. `stacked` finds them
+beforehand. An MTU that would lower the MTU of one of them is an error.
 
-Below some 90 bytes the kernel keeps a locked path MTU for each peer, which outlives the change by
-ten minutes. Such entries cannot be deleted one by one, so the cache is flushed.
+At an MTU below some 90 bytes, the kernel keeps a locked path MTU for each peer, for ten minutes
+after the change. Such entries of the route cache cannot be deleted one by one. So the cache is
+flushed when the MTU is restored.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any
 
 from netlimits.model import Command, Completed, decoding
 from netlimits.settings import _routes
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._values import is_number
 from netlimits.settings.mtu import ipv6, stacked
 from netlimits.settings.mtu.stacked import StackedLink
@@ -54,6 +56,7 @@ class Mtu(Setting):
     """`mtu: 8896`."""
 
     name = "mtu"
+    traits = Traits(watched="fully", restarts=True, drops_carrier=True)
     schema: Mapping[str, Any] = {
         "type": "integer",
         "title": "MTU of the data interface",
@@ -64,17 +67,20 @@ class Mtu(Setting):
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return a script that also searches other namespaces if `about` is a smaller MTU."""
-        wanted = 2**31 if isinstance(about, Mapping) else about  # a mapping is an original state
+        """Return a script that prints the state.
+
+        If `about` is an MTU lower than the present one, the script also searches other namespaces.
+        """
+        wanted = 2**31 if isinstance(about, Mapping) else about  # an original state: no search
         return Command(("sh", "-c", _SCRIPT, "sh", interface, str(wanted), stacked.LOOK))
 
     def state(self, completed: Completed) -> State:
         """Return the MTU and everything that changes with it.
 
-        "others" are the interfaces stacked on this one, lowest first. "away" are stacked interfaces
-        in other network namespaces. "hidden" are interfaces that carry stacked interfaces which the
-        login cannot see. "unseen" are numbers of namespaces that the login cannot search.
-        "exceptions" are peers with a locked path MTU.
+        "others" are the interfaces stacked on this one in this namespace, lowest first. "away" are
+        those in other network namespaces. "hidden" are interfaces of this namespace on which others
+        are stacked that the login cannot see. "unseen" are the numbers of namespaces that the login
+        cannot search. "exceptions" are peers with a locked path MTU.
         """
         try:
             first, second, *lines = completed.stdout.splitlines()
@@ -179,7 +185,7 @@ class Mtu(Setting):
         for other, mtu in original["others"].items():
             if other not in original["bridges"] and (not state or now.get(other, mtu) != mtu):
                 commands.append(_set(other, mtu))
-        if state and not commands:  # bridges follow a change of their ports by themselves
+        if state and not commands:  # otherwise bridges follow the MTU of their ports
             for bridge in original["bridges"]:
                 mtu = original["others"].get(bridge, 0)
                 if now.get(bridge, mtu) != mtu:

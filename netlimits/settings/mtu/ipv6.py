@@ -41,7 +41,10 @@ ip -6 -o addr show dev "$interface" scope link | while read -r _ _ _ place _; do
     for known; do [ "$known" != "$place" ] || continue 2; done
     $root ip -6 addr del "$place" dev "$interface"
 done"""
-"""Delete link-local addresses except the named ones; used if the present state is unknown."""
+"""Delete the link-local addresses of interface $1 except the other arguments.
+
+Used if the present state is unknown.
+"""
 
 _MISSING = r"""root=
 [ "$(id -u)" = 0 ] || root="sudo -n --"
@@ -80,9 +83,10 @@ _MOVES = re.compile(r"(?:^|\s)mtu [0-9]")
 def state(lines: Iterable[str], interface: str) -> State:
     """Parse what `READ` printed. Raises ValueError if the addresses are unreadable.
 
-    `_routes.read` describes "routes", "behind" and "before". Three lists are for errors: "fading"
-    names entries that expire by themselves, and "strange" names entries that cannot be restored.
-    "moving" names routes whose `mtu` cannot be restored.
+    `_routes.read` describes "routes", "behind" and "before". Three lists name what cannot be
+    restored, for error messages: "fading" has addresses and routes that expire by themselves or
+    come from a router. "strange" has other entries. "moving" has routes whose `mtu` any change of
+    the MTU would alter.
     """
     addresses: list[dict[str, Any]] = []
     shown: list[str] = []
@@ -170,14 +174,16 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
     if not now:
         places = map(_place, original["addresses"])
         yield Command(("sh", "-c", _STRAYS, "delete link-local addresses but", interface, *places))
-    for address in reversed(original["addresses"]):  # `ip` shows the newest first
+    # the oldest address first, since `ip` shows the newest first
+    for address in reversed(original["addresses"]):
         if address not in have["addresses"]:
             words = (*_words(address),)
             replace = _root("ip", "-6", "addr", "replace", *words, "dev", interface)
             script = ("sh", "-c", _MISSING, "restore an address of", interface, *words)
             yield replace if now else Command(script, by_hand=(replace,))
     missing = [r for r, metrics in original["routes"].items() if have["routes"].get(r) != metrics]
-    # a gateway needs its link's route first; restoring an address creates its network's route
+    # Routes via a gateway come last, since they need a route to the gateway. That route is in the
+    # list too, or the kernel created it with an address.
     missing.sort(key=lambda r: " via " in r)
     yield from _routes.undo_unseen(interface, original, missing, now)
     for neighbour in original["neighbours"]:
@@ -213,7 +219,7 @@ def cannot_return(now: State) -> tuple[str, ...]:
 
 
 def _in_order(conf: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the sysctls with `addr_gen_mode` last: writing `stable_secret` changes it."""
+    """Return the sysctls with `addr_gen_mode` last, which a write to `stable_secret` changes."""
     return sorted(conf.items(), key=lambda pair: pair[0] == "conf/addr_gen_mode")
 
 
@@ -235,7 +241,7 @@ def _place(address: Mapping[str, Any]) -> str:
 
 
 def _new_link_local(original: State, now: State) -> list[str]:
-    """Return the link-local addresses that the kernel has added to the original ones."""
+    """Return the present link-local addresses that the original state does not have."""
     own = [_place(address) for address in original["addresses"]]
     links = [_place(a) for a in now["addresses"] if a["scope"] == "link"]
     return [place for place in links if place not in own]
@@ -261,7 +267,7 @@ def _strange_type(route: str) -> dict[str, str]:
 
 
 def _type(route: str) -> str:
-    """Return the type of a route; its destination if it has none."""
+    """Return the word of a route that is its type (such as `local`), or else its destination."""
     return route.split()[:2][-1]
 
 
@@ -270,7 +276,7 @@ def _is_link_local(route: str) -> bool:
 
 
 def _place_matters(route: str) -> bool:
-    """Return True if it matters whether a route comes before those of other interfaces.
+    """Return True if the order of this route and other interfaces' routes of its kind matters.
 
     It does not matter for the link-local, local and anycast routes that the kernel adds.
     """

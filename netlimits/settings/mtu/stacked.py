@@ -78,11 +78,14 @@ fi 2>/dev/null
 $root timeout 10 sh -c "$look" 2>/dev/null || {
     grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'
 }"""
-"""Print as `away` the interfaces of other namespaces that are stacked on one in this namespace.
+"""Script that prints what other network namespaces have stacked on interfaces of this namespace.
 
-`unseen` are the numbers of known network namespaces that were not found. Without root, or if the
-search takes too long, print as `members` the size of the all-hosts group on each interface. Its
-members are the interface itself and each interface on it that is up.
+A line `away NAME BELOW MTU KIND PATH` is such an interface; BELOW is the index of the interface in
+this namespace. A line `unseen NUMBER` is a network namespace that exists but was not found.
+
+Without root, or if the search takes over 10 s, the script prints lines `members` with the size of
+each interface's all-hosts multicast group. The members of this group are the interface itself and
+each interface on it that is up.
 """
 
 
@@ -135,7 +138,7 @@ def _upon(links: Mapping[str, StackedLink], name: str, interface: str) -> Iterat
 
 
 def in_other_namespaces(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
-    """Yield the `away` interfaces that lie on an interface with one of these indexes."""
+    """Yield the interfaces in lines `away` that are stacked on an interface in `indexes`."""
     for line in lines:
         if not line.startswith("away "):
             continue
@@ -168,6 +171,6 @@ def hidden(
 
 
 def unseen(lines: Iterable[str], links: Iterable[StackedLink]) -> list[int]:
-    """Return the namespaces that were not searched, except those of the links' other ends."""
+    """Return the namespaces in lines `unseen`, except those where a link has its other end."""
     numbers = {int(line.split()[1]) for line in lines if line.startswith("unseen ")}
     return sorted(numbers - {link.link_netnsid for link in links})

@@ -1,10 +1,11 @@
 """The root qdisc of an interface, through `tc`.
 
-The original qdisc is restored with its parameters; if that is impossible, nothing is changed. A
-qdisc that the kernel attached (handle 0:) comes back when ours is deleted. A configured qdisc is
-added again if `tc` shows all its parameters (`RESTORABLE`). Classes, filters and inner qdiscs of
-other users are an error; clsact and ingress stay. The classes of a flow queue are its flows, and
-are not read.
+The original qdisc is restored with its parameters. If that is impossible, the setting is an error
+and nothing is changed. A qdisc that the kernel attached (handle 0:) comes back when our qdisc is
+deleted. A qdisc that somebody configured is added again. This needs a kind and parameters that `tc`
+shows completely (`kinds.RESTORABLE`, `kinds.SHOWN`). The qdisc must have no filters, and no inner
+qdiscs that somebody configured. The qdiscs clsact and ingress are left alone. The classes of a
+qdisc in `_FLOWS` are flows, and are not read.
 
 Our qdisc is always created anew, since `tc qdisc replace` keeps parameters that the new command
 omits. `tc -r` shows tbf's limit and burst exactly, `tc -d` its mpu and the size table (stab).
@@ -18,7 +19,7 @@ from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options
 from netlimits.settings.qdisc import children
 from netlimits.settings.qdisc.children import CHILD, CLASSES, KIND, OURS, Tree
@@ -48,7 +49,7 @@ _HEADER = 14
 """Bytes of the Ethernet header, which the MTU does not count."""
 
 _SHOWN = ("kind", "handle", "dev", "root", "refcnt", "options")
-"""Keys that `tc -j` shows for every root qdisc; other keys are settings besides its options."""
+"""Keys that `tc -j` shows for every root qdisc. Other keys, such as stab, go into "beside"."""
 
 _STAB = ("linklayer", "overhead", "mpu", "mtu", "tsize")
 
@@ -66,6 +67,12 @@ class Qdisc(Setting):
     """`qdisc: {kind: tbf, rate: 1gbit, burst: 128kb, latency: 50ms}`."""
 
     name = "qdisc"
+    traits = Traits(
+        watched="partly",
+        leaves=("qdisc", "class", "filter"),
+        reset_by=("mtu", "channels"),
+        changes_path=True,
+    )
     schema: Mapping[str, Any] = options(
         {
             "kind": KIND,
@@ -84,11 +91,12 @@ class Qdisc(Setting):
         return Command(("sh", "-c", _SCRIPT, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return the root qdisc, its inner qdiscs, classes and filters, and what depends on them.
+        """Return the root qdisc, its inner qdiscs, classes and filters, and what they depend on.
 
-        "within" are the options of the "inner" qdiscs. "beside" are the root's settings other than
-        its options (stab). "mtu" and "queue" describe the interface. "nanoseconds" is True if tc
-        supports them.
+        "within" are the options of the "inner" qdiscs. "beside" is what tc shows of the root qdisc
+        besides its options, such as its size table (stab). "default" is the host's default qdisc.
+        "mtu" and "queue" are the interface's MTU and queue length. "nanoseconds" is True if tc
+        accepts ns.
         """
         try:
             first, *lines = completed.stdout.splitlines()
@@ -136,7 +144,7 @@ class Qdisc(Setting):
             )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Compare each parameter, up to the rounding of the kernel and tc."""
+        """Return a message for each parameter that differs by more than the rounding of tc."""
         target = _wish(wanted)
         root = target.nodes[0]
         if state["kind"] != root.kind:
@@ -159,10 +167,11 @@ class Qdisc(Setting):
         return (*_clear(interface, state), add)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Compare everything; inner qdiscs as a set, since channels decide their number.
+        """Return a message for each part of the state that differs.
 
-        Parameters that a default qdisc takes from the present MTU are not compared: the kernel
-        always creates the qdisc with them.
+        Inner qdiscs are compared as a set, since the number of channels decides how many there are.
+        A default qdisc may have the parameters that the kernel derives from the interface's present
+        MTU and queue length.
         """
         wrong = [
             f"{part} is {state[part]}, was {original[part]}"
@@ -243,7 +252,7 @@ def _stab(extras: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unrestorable_extras(extras: Mapping[str, Any]) -> str:
-    """Return why the root's settings besides its options could not be restored, or ""."""
+    """Return why what `Qdisc.state` calls "beside" could not be restored, or ""."""
     if strange := sorted(extras.keys() - {"stab"}):
         return f"netlimits does not restore its {', '.join(strange)}"
     stab = extras.get("stab", {})
@@ -317,7 +326,10 @@ def _recreate_default(interface: str, state: State) -> tuple[Command, ...]:
 
 
 def _unmet_classes(state: State, target: Tree) -> Iterator[str]:
-    """Compare htb's classes with the wanted ones; ignore the classes of a tree that is not ours."""
+    """Yield a message for each difference of htb's classes from the wanted classes.
+
+    Classes of a tree that is not ours count as missing.
+    """
     matches = [match for line in state["classes"] if (match := _CLASS.match(line))]
     ours = state["handle"] == OURS and not state["beside"]
     present = {match["id"]: match.groupdict() for match in matches if ours}

@@ -184,7 +184,10 @@ _CAKE: Mapping[str, Parameter] = {
 
 
 def _settle(values: dict[str, Any]) -> None:
-    """Set `overhead` to 0 if only `atm` or `mpu` is given: tc then leaves the raw mode."""
+    """Set `overhead` to 0 if `atm` or `mpu` is given without it.
+
+    With either of them, tc leaves cake's raw mode, which counts the kernel's frame.
+    """
     if "overhead" not in values and {"atm", "mpu"} & values.keys():
         values["overhead"] = 0
 

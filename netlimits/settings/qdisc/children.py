@@ -1,7 +1,8 @@
 """Qdiscs within a qdisc: the child of a shaper, htb's classes, and filters that select a class.
 
-Our qdiscs have fixed numbers: the root is `6e6c:`, and its descendants follow in order. An htb
-without `classes` has one class for all packets. With `classes`, this class is their parent.
+Our qdiscs have fixed handles: the root is `6e6c:`, and its descendants have the next numbers. An
+htb without `classes` has a single class, which gets all packets. If `classes` are given, they are
+children of this class.
 """
 
 from __future__ import annotations
@@ -222,7 +223,10 @@ def hidden(target: Tree) -> bool:
 
 
 def _filters(target: Tree) -> Iterator[tuple[str, tuple[str, tuple[str, ...], str]]]:
-    """Yield (class, (protocol, words of u32, how tc shows them)), for IPv4 and IPv6."""
+    """Yield two filters, for IPv4 and for IPv6, for each class with `match`.
+
+    A filter is (number of the class, (protocol, words of the u32 command, keys as tc shows them)).
+    """
     for each in target.classes:
         if not each.match:
             continue
@@ -251,7 +255,10 @@ def _shown_filters(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def class_values(match: Mapping[str, str]) -> dict[str, Any]:
-    """Parse the rates and bursts of a class; {} if they are not in tc's format."""
+    """Return the rates in bit/s and bursts in bytes of a class that tc shows.
+
+    Return {} if one of them cannot be parsed.
+    """
     try:
         return {
             "rate": tc.rate(match["rate"]),

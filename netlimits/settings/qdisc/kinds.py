@@ -34,11 +34,11 @@ class Kind:
     """A kind of qdisc.
 
     Attributes:
-        units: Unit of each parameter.
-        required: Exactly one parameter of each tuple must be given.
-        left_out: Default of each parameter: a value, the name of another parameter with the
-            value, or None.
-        rounded: Relative difference by which rates may differ.
+        units: Parameter -> its unit.
+        required: Tuples of parameters. Exactly one parameter of each tuple must be given.
+        left_out: Parameter -> its default: a number, None, or the name of another parameter whose
+            value it gets.
+        rounded: Share by which a rate may differ from the wanted rate.
     """
 
     units: Mapping[str, Unit] = field(default_factory=dict)
@@ -94,7 +94,10 @@ class Kind:
 
 
 SHOWN: Mapping[str, Shown] = {"netem": NETEM, "fq_codel": FQ_CODEL, "cake": CAKE}
-"""Kinds with a table of parameters. Their qdiscs get a handle, since tc may not show all values."""
+"""Kinds whose parameters are a table (`shown.Shown`).
+
+tc may not show all their values. So our qdiscs of these kinds get a handle that identifies them.
+"""
 
 KINDS: Mapping[str, Kind | Shown] = {
     "tbf": Kind(
@@ -106,7 +109,7 @@ KINDS: Mapping[str, Kind | Shown] = {
             "maxrate": "rate",
             "limit": "count",
             "flow_limit": "count",
-            "initial_quantum": "count",  # bytes, without a unit; default: ten times the MTU
+            "initial_quantum": "count",  # bytes, but tc takes no unit; default: ten frames
         },
         left_out={"maxrate": None, "limit": 10000, "flow_limit": 100},
     ),
@@ -148,10 +151,11 @@ SHAPES = {
 
 
 def burst(options: Mapping[str, Any]) -> int:
-    """Return the bytes that restore tbf's burst exactly in ticks; tc itself rounds to whole µs.
+    """Return the size in bytes with which tc restores tbf's burst to exactly the same ticks.
 
-    If a tick spans several bytes, return its second byte, since the first may round down to the
-    tick before.
+    The size that tc shows is not exact enough, since tc rounds it to whole µs. If several sizes
+    give the same ticks, return the second smallest, since the kernel may round the smallest down to
+    one tick less.
     """
     rate, ticks = int(options["rate"]), int(options["burst_raw"], 16)
     nearest = math.ceil(ticks * TICK * rate - 1e-6) + (TICK * rate >= 2)
@@ -188,7 +192,8 @@ RESTORABLE: Mapping[str, Mapping[str, Word]] = {
         "lat": _nothing,  # tc computes it from the limit
         "mpu": _as("mpu"),
         "overhead": _as("overhead"),
-        "linklayer": lambda value, _: ("linklayer", str(value)),  # ethernet, see `unrestorable`
+        # always ethernet, since `unrestorable` rejects the others
+        "linklayer": lambda value, _: ("linklayer", str(value)),
     },
     "fq": {
         "limit": _as("limit"),

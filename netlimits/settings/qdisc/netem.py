@@ -158,7 +158,10 @@ _NEEDS = {
     "slot_packets": ("slot_min", "slot_distribution"),
     "slot_bytes": ("slot_min", "slot_distribution"),
 }
-"""Parameter -> parameters, of which at least one must be set too; else the parameter is off."""
+"""Parameter -> parameters of which at least one must be given with it.
+
+If they are given but are all off, the parameter is off too.
+"""
 
 _EXCLUDE = (("loss", "loss_state", "loss_gemodel"), ("slot_min", "slot_distribution"))
 _OFF = (0, "off", "", None)
@@ -268,7 +271,7 @@ def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
         values["delay"] = _ns(seconds)
     elif seconds:
         near = round(seconds * 1e6)
-        steps = sorted(range(-5, 6), key=abs)  # tc shows only six digits
+        steps = sorted(range(-5, 6), key=abs)  # tc shows six digits: try nearby µs, nearest first
         same = [us for step in steps if f"{_shown_us(us := near + step) / 1e6:g}" == f"{seconds:g}"]
         if not same:
             raise ValueError(

@@ -43,13 +43,15 @@ class Shown:
 
     Attributes:
         units: The parameters by name.
-        words: Returns the words of a `tc` command for all values.
+        words: Function that returns the words of a `tc` command for all values.
         known: The options of tc's JSON that can be restored.
-        settle: Completes the given options. Raises ValueError for options that tc refuses.
-        lost: Returns why tc does not show all of an original, or "".
-        exactly: Returns the values that tc must be given in place of the shown ones, so that it
-            shows the original again after rounding. Its second argument is True if tc accepts ns.
-            Raises ValueError if there are no such values.
+        settle: Function that completes the given options. Raises ValueError for options that tc
+            refuses.
+        lost: Function that returns why tc's options of a qdisc are incomplete, or "".
+        exactly: Function that returns the values to restore a qdisc with, where they differ from
+            the values that tc shows. With them tc shows the original values, in spite of rounding.
+            The second argument is True if tc accepts ns. Raises ValueError if there are no such
+            values.
     """
 
     units: Mapping[str, Parameter]
@@ -107,7 +109,7 @@ class Shown:
         """Return the words of a `tc` command that create an original again."""
         values = self.values(options)
         complete = {name: values.get(name, p.left_out) for name, p in self.units.items()}
-        with suppress(ValueError):  # such an original cannot be restored, so it is never replaced
+        with suppress(ValueError):  # `unrestorable` reports this before any change
             complete |= self.exactly(options, nanoseconds)
         return self.words(complete)
 
@@ -127,7 +129,7 @@ def at(*path: str, scale: float = 1) -> Callable[[Options], Any]:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise TypeError(f"{value!r} is no number")
         number = value * scale
-        return round(number) if scale == 1e6 else number  # microseconds are whole
+        return round(number) if scale == 1e6 else number  # s in whole µs
 
     return find
 

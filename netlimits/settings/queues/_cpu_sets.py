@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import options
 from netlimits.units.cpus import CPU_LIST, formatted, from_mask, mask, members
 
@@ -42,21 +42,24 @@ SPREAD: Mapping[str, Any] = {
 
 @dataclass(slots=True)
 class CpuSets(Setting):
-    """A setting of CPUs: `script` prints `online CPUS`, and a line with each part and its CPUs.
+    """A setting that assigns CPUs to parts of the interface: to its interrupts, or to its queues.
 
-    It may also print `local CPUS`, those of the NIC's NUMA node.
+    `script` prints a line `online CPUS`, and a line with the name and the CPUs of each part. It may
+    also print `local CPUS`, the CPUs of the NIC's NUMA node.
 
     Attributes:
         cpus: JSON Schema of the option `cpus`.
         line: Matches the line of a part; its groups are the part's name and its CPUs.
         part: Matches the name of a part.
-        file: The file that sets a part's CPUs, with {interface} and {part}.
-        lacks: The words for the parts in the error for an interface without any.
-        unmet_words: A sentence with {part}, {now} and {wanted}.
-        changed_words: A sentence with {part}, {now} and {before}.
+        file: Path of the file that sets a part's CPUs, with {interface} and {part}.
+        lacks: What the error message calls the parts if an interface has none.
+        unmet_words: Message for unwanted CPUs of a part, with {part}, {now} and {wanted}.
+        changed_words: Message for CPUs that are not restored, with {part}, {now} and {before}.
         masks: True if the kernel prints CPUs as masks, False if as lists.
-        queues: Maps the parts of a state to their queues; None if there is no option `spread`.
-        named: Matches (part, name) in the output, for `queues`; None if `queues` needs no names.
+        queues: Function that returns part -> queue number for a state. None if the setting has no
+            options `spread` and `queues`.
+        named: Matches (part, name of the part) in the output; `queues` finds the number in the
+            name. None if the part itself contains the number.
     """
 
     name: str
@@ -72,6 +75,7 @@ class CpuSets(Setting):
     masks: bool = True
     queues: Callable[[State], Mapping[str, int]] | None = None
     named: re.Pattern[str] | None = None
+    traits: Traits = Setting.traits
     schema: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -146,7 +150,7 @@ class CpuSets(Setting):
         )
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Compare the parts that still exist: a smaller number of channels has fewer parts."""
+        """Compare the parts that still exist, since fewer channels have fewer parts."""
         return tuple(
             self.changed_words.format(part=part, now=self._of(state[part]), before=self._of(cpus))
             for part, cpus in _parts(original)
@@ -157,7 +161,7 @@ class CpuSets(Setting):
         for name, cpus in state.items():
             is_extra = name in _EXTRAS
             pattern = _MASK if self.masks and not is_extra else CPU_LIST["pattern"]
-            legal = name == QUEUES or re.search(pattern, cpus)  # nothing writes QUEUES
+            legal = name == QUEUES or re.search(pattern, cpus)  # QUEUES is never written
             if not legal or not (is_extra or self.part.fullmatch(name)):
                 yield f"{name[:40]!r} cannot have the CPUs {cpus[:40]!r}"
 
@@ -169,7 +173,10 @@ class CpuSets(Setting):
         ]
 
     def _targets(self, state: State, wanted: Any) -> dict[str, frozenset[int]]:
-        """Return part -> its wanted CPUs, without parts that `spread` leaves alone."""
+        """Return part -> its wanted CPUs.
+
+        For `spread` and `queues`, parts that belong to no queue are left out.
+        """
         if not state or "cpus" in wanted or self.queues is None:
             return {part: _named_cpus(wanted) for part, _ in _parts(state)}
         if "queues" in wanted:

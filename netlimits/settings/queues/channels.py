@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings._quantities import Quantities
 from netlimits.units.cpus import CPU_LIST
 
@@ -104,7 +104,7 @@ class Channels(Quantities):
         numbers = Quantities.undo(self, interface, original, state)
         words, queues = rss_words(original["rss"]), original["queues"]
         rings = sum(original["now"].get(name, 0) for name in ("rx", "combined"))
-        is_default = words == ("equal", str(rings))  # the driver's default for that number
+        is_default = words == ("equal", str(rings))  # drivers create this table by themselves
         differs = not numbers and original["rss"] != state["rss"] if state else not is_default
         if words and differs:
             numbers = (*numbers, Command(("ethtool", "-X", interface, *words), sudo=True))
@@ -179,4 +179,12 @@ CHANNELS = Channels(
     names={"rx": "RX", "tx": "TX", "other": "Other", "combined": "Combined"},
     title="Numbers of queues of the data interface",
     least=0,
+    traits=Traits(
+        separate=True,
+        tried=True,
+        places_interrupts=True,
+        watched="partly",
+        restarts=True,
+        drops_carrier=True,
+    ),
 )

@@ -1,9 +1,9 @@
 """The CPUs that serve the data interface's interrupts, through /proc/irq.
 
-Its interrupts are those of the NIC's PCI device (of the parent device for virtio), else the lines
-of /proc/interrupts that name the interface. Drivers name an interrupt after its queue
-(`virtio1-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`). `spread` leaves interrupts of other names
-alone.
+The interface's interrupts are the MSI interrupts of its PCI device. If it has none, they are the
+lines of /proc/interrupts that contain the interface's name. Drivers name an interrupt after its
+queue (`virtio1-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`). `spread` does not change interrupts
+with other names, unless no interrupt has such a name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings.queues._cpu_sets import LOCAL, ONLINE, QUEUES, CpuSets
 from netlimits.units.cpus import CPU_LIST
 
@@ -67,5 +67,6 @@ IRQ = CpuSets(
     masks=False,
     queues=_queues,
     named=re.compile(r"^name ([0-9]+) ([^ =]+)$", re.MULTILINE),
+    traits=Traits(tried=True, places_interrupts=True, reset_by=("channels",)),
 )
 """`irq: {cpus: "0-1"}`, or `irq: {spread: local-node}`."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import integer, options
 
 _FILTER = re.compile(r"^Filter: (?P<id>[0-9]+)\n(?P<lines>(?:[ \t].*\n?)*)", re.MULTILINE)
@@ -43,6 +43,7 @@ class Ntuple(Setting):
     """`ntuple: {flows: [{port: 5001, queue: 2}]}`."""
 
     name = "ntuple"
+    traits = Traits(tried=True)
     schema: Mapping[str, Any] = options(
         {
             "flows": {
@@ -123,7 +124,10 @@ class Ntuple(Setting):
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return a script that removes all rules, since a guard does not know their numbers."""
+        """Return a script that removes all rules; `check_found` made sure that all are ours.
+
+        The script itself finds their numbers, since a guard does not know them.
+        """
         if state and not self.differences(original, state):
             return ()
         by_hand = tuple(
@@ -149,7 +153,7 @@ def _words(flow: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is(rule: Mapping[str, str], flow: Mapping[str, Any]) -> bool:
-    """Return True if a rule, as `ethtool -n` prints it, is the one for a wanted flow."""
+    """Return True if a rule that `ethtool -n` printed directs exactly the wanted flow."""
     family = "IPv6" if flow.get("family") == "ipv6" else "IPv4"
     if rule.get("Rule Type") != f"{flow.get('protocol', 'tcp').upper()} over {family}":
         return False

@@ -1,7 +1,8 @@
 """Receive flow steering (RFS): packets go to the CPU on which the program of their flow runs.
 
-Each queue gets an equal share of the host's table, as the kernel's scaling.rst recommends. The
-kernel rounds both sizes up to powers of two. A network namespace has only the queues' tables.
+By default, each queue's table gets an equal share of the entries of the host's table, as the
+kernel's scaling.rst recommends. The kernel rounds the sizes of all tables up to powers of two. A
+network namespace has no table of the host, only those of its queues.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import State, Traits
 from netlimits.settings._schema import integer, options
 from netlimits.settings._values import NamedValues, Values, is_number
 
@@ -30,6 +31,7 @@ class Rfs(NamedValues):
     """`rfs: {entries: 32768}`."""
 
     name = "rfs"
+    traits = Traits(leaves=("queue setting", "sysctl"), reset_by=("channels",))
     vanishing = True
     schema: Mapping[str, Any] = options(
         {

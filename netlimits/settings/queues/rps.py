@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from netlimits.settings._base import Traits
 from netlimits.settings.queues._cpu_sets import CPUS_OR_OFF, CpuSets
 
 _READ = r"""echo "online $(cat /sys/devices/system/cpu/online)"
@@ -26,5 +27,6 @@ RPS = CpuSets(
     lacks="receive queues that packets are steered from",
     unmet_words="{part} steers to {now}, not to {wanted}",
     changed_words="{part} steers to {now}, did to {before}",
+    traits=Traits(leaves=("queue setting",), reset_by=("channels",)),
 )
 """`rps: {cpus: "0-1"}`, or `rps: {cpus: off}`."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from netlimits.model import Command, Completed
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Setting, State, Traits
 from netlimits.settings._schema import integer, options
 from netlimits.settings.queues.channels import RSS_TABLE, rss_words
 
@@ -32,6 +32,7 @@ class Rss(Setting):
     """`rss: {equal: 2}`, or `rss: {weights: [3, 1]}`."""
 
     name = "rss"
+    traits = Traits(tried=True, leaves=("RSS table and key",), reset_by=("channels",))
     schema: Mapping[str, Any] = options(
         {
             "equal": {
@@ -67,7 +68,7 @@ class Rss(Setting):
     )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that prints the table, and the hash key only if `about` has one."""
+        """Return the command that prints the table, and also the hash key if `about` has "key"."""
         key = "key" if "key" in (about or ()) else "-"
         return Command(("sh", "-c", _READ, "sh", interface, key))
 
@@ -180,7 +181,7 @@ def _hash(wanted: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    """Return a table as words of `ethtool -X`, and other text unchanged."""
+    """Return a text unchanged, unless it is a table: then the words of `ethtool -X` for it."""
     return " ".join(rss_words(text)) if RSS_TABLE.fullmatch(text) and text else text
 
 

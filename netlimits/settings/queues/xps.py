@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from netlimits.settings._base import Traits
 from netlimits.settings.queues._cpu_sets import CPUS_OR_OFF, CpuSets, queue_numbers
 
 _READ = r"""echo "online $(cat /sys/devices/system/cpu/online)"
@@ -31,5 +32,6 @@ XPS = CpuSets(
     unmet_words="{part} is used by {now}, not by {wanted}",
     changed_words="{part} is used by {now}, was by {before}",
     queues=queue_numbers,
+    traits=Traits(tried=True, leaves=("queue setting",), reset_by=("channels",)),
 )
 """`xps: {spread: cpus}`, `xps: {cpus: off}`, or `xps: {queues: ["0-1", off]}`."""

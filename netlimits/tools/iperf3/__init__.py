@@ -10,6 +10,7 @@ from netlimits.errors import ToolFailure
 from netlimits.model import Command, Completed, Measurement, ServerAddress
 from netlimits.tools import _commands, _options, _output
 from netlimits.tools._base import Features, Tool, run_seconds
+from netlimits.tools._workloads import Measuring
 from netlimits.tools.iperf3.results import measurement
 from netlimits.units.sizes import RATE, decimal_bits
 
@@ -67,6 +68,17 @@ class Iperf3(Tool):
     name = "iperf3"
     server_program = "iperf3"
     port = 5201
+    colour = "purple"
+    measuring = Measuring(
+        ("protocol", "parallel", "send_size", "rate"),
+        {
+            "tcp": ("tcp", 1, None, None),
+            "tcp-4": ("tcp", 4, None, None),
+            "udp": ("udp", 1, 1472, 0),
+        },
+        {name: f"${{{name}}}" for name in ("protocol", "parallel", "send_size", "rate")},
+        {},
+    )
     counts_all = False  # after omitted seconds, the rate includes data delayed by a lost segment
     schema = _options.schema(
         name,

@@ -17,6 +17,7 @@ from netlimits.metrics.hints import alternatives
 from netlimits.model import Command, Completed, Measurement, ServerAddress
 from netlimits.tools import _commands, _options, _output
 from netlimits.tools._base import Features, SocketPace, Tool, Transfer, run_seconds
+from netlimits.tools._workloads import Measuring
 from netlimits.tools.netperf.options import (
     EVERY_FEATURE,
     GLOBAL,
@@ -66,6 +67,18 @@ class Netperf(Tool):
     name = "netperf"
     server_program = "netserver"
     port = 12865
+    colour = "blue"
+    measuring = Measuring(
+        ("test", "streams", "send_size"),
+        {
+            "tcp": ("TCP_STREAM", 1, None),
+            "tcp-4": ("TCP_STREAM", 4, None),
+            "udp": ("UDP_STREAM", 1, 1472),
+            "rr": ("TCP_RR", 1, None),
+        },
+        {"test": "${test}", "send_size": "${send_size}", "interim_seconds": 0.25},
+        {"streams": "${streams}"},
+    )
     server_lasts = "campaign"
     separate_control = True
     # netperf parses the value with atoi, which overflows beyond `most`

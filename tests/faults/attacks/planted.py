@@ -8,7 +8,7 @@ from typing import Any
 
 from faults.attacks.base import Family, Held
 from recorded import begun, rewritten
-from written_states import GOOD
+from setting_examples import EXAMPLES
 
 from netlimits.archive import registry
 from netlimits.model.folder import Folder
@@ -98,7 +98,7 @@ def a_state(held: Held) -> str | None:
 
 
 def _state(chance: random.Random, name: str) -> Any:
-    state = json.loads(json.dumps(GOOD[name]))
+    state = json.loads(json.dumps(EXAMPLES[name].state))
     for _ in range(chance.randrange(1, 3)):
         holder = state
         while True:
