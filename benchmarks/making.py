@@ -149,7 +149,7 @@ class SituationLab:
             if check.count:
                 value: float | None = self._counted(check) - before[check]
             else:
-                values = [*looks(files[check].read_text(), check)]
+                values = [*sampled_values(files[check].read_text(), check)]
                 value = quantile(values, check.of) if values else None
             rows.append({"name": check.name, "value": value})
         (self._folder / "truth.json").write_text(json.dumps(rows, indent=1) + "\n")
@@ -219,7 +219,7 @@ def quantile(values: Sequence[float], of: float) -> float:
     return sorted(values)[min(len(values) - 1, int(of * len(values)))]
 
 
-def looks(text: str, check: Check) -> Iterator[float]:
+def sampled_values(text: str, check: Check) -> Iterator[float]:
     """Yield a check's value in each sample that has one."""
     for part in text.split("\n\n"):
         if not check.look:

@@ -20,10 +20,10 @@ FIGURES = ("THROUGHPUT", "LOCAL_SD")
     [
         ("disturbance.py", "--pairs", "2 pairs of 1 s", [("", "  two-way")]),
         (
-            "looks.py",
+            "sampler.py",
             "--rounds",
             "2 rounds of 1 s",
-            [("with looks", ""), ("with looks of the rank of others", "")],
+            [("sampler", ""), ("sampler, usual priority", "")],
         ),
     ],
 )

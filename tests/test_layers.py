@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import netlimits
+from netlimits import charts
 from netlimits.cli import COMMANDS
 
 PACKAGE = Path(netlimits.__file__).parent
@@ -136,14 +137,16 @@ def ours(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
     `if TYPE_CHECKING:` counts in here too.
     """
     for node in nodes:
-        if (
-            isinstance(node, ast.ImportFrom)
-            and (node.module or "").partition(".")[0] == "netlimits"
-        ):
-            base = (node.module or "").removeprefix("netlimits").lstrip(".")
-            for alias in node.names:
-                full = f"{base}.{alias.name}".lstrip(".")
-                yield full if full in modules() else base, node.lineno
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"line {node.lineno}: imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name.partition(".")[0] == "netlimits":
+                full = name.removeprefix("netlimits").lstrip(".")
+                yield full if full in modules() else full.rpartition(".")[0], node.lineno
 
 
 @cache
@@ -151,15 +154,96 @@ def imports_of(path: Path) -> list[tuple[str, int]]:
     return list(ours(nodes(path)))
 
 
+BY_NAME = {"", "analysis", "charts", "cli"}
+"""Packages whose `__init__` imports modules by names in strings, on first use."""
+
+
+def by_name(path: Path) -> set[str]:
+    """The modules of ours that the strings in a file name.
+
+    A string is the dotted name of a module or of something in it, with or without `netlimits.`. The
+    fixed start of an f-string stands for all modules of that package.
+    """
+    named = set()
+    for node in nodes(path):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            full = node.value.removeprefix("netlimits.")
+            named |= {full, full.rpartition(".")[0]} & {*modules()} - {""}
+        elif isinstance(node, ast.JoinedStr):
+            first = node.values[0] if node.values else None
+            start = first.value if isinstance(first, ast.Constant) else ""
+            package = str(start).removeprefix("netlimits.")
+            named |= {name for name in modules() if package and name.startswith(package)}
+    return named
+
+
+def calls(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
+    """What some code calls, with its line."""
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node.lineno
+
+
+def importing(called: str) -> bool:
+    return called.rpartition(".")[2] in ("import_module", "__import__", "exec", "run_module")
+
+
+def test_only_four_packages_import_by_a_name_in_a_string():
+    wrong = [
+        f"{name}:{line} {called}"
+        for name, path in modules().items()
+        if name not in BY_NAME
+        for called, line in calls(nodes(path))
+        if importing(called)
+    ]
+    assert not wrong, wrong
+    for name in BY_NAME:
+        assert any(importing(called) for called, _ in calls(nodes(modules()[name]))), name
+
+
+def test_names_in_strings_lead_downward():
+    """`netlimits/__init__.py` names modules of all layers: what users import."""
+    for name in BY_NAME - {""}:
+        units = {module.partition(".")[0] for module in by_name(modules()[name])} - {name}
+        wrong = {unit for unit in units if layer(unit) >= layer(name)}
+        assert not wrong, f"{name}: {wrong}"
+    names = by_name(modules()["charts"])
+    for kind in charts.CHARTS:
+        assert f"charts.kinds.{kind.module}" in names
+        assert kind.table is None or kind.table.rpartition(".")[0] in names
+        assert not isinstance(kind.along, str) or kind.along.rpartition(".")[0] in names
+
+
+def test_a_name_in_a_string_is_seen(tmp_path):
+    file = tmp_path / "one.py"
+    file.write_text(
+        'A = "limits.ladder.sensitivity.sensitivities", "netlimits.tables", "a.b", "limit"\n'
+        'B = f"charts.kinds.{A}", f"{A}.charts"\n'
+    )
+    every = {name for name in modules() if name.startswith("charts.kinds.")}
+    assert by_name(file) == {"limits.ladder.sensitivity", "tables", "charts.kinds", *every}
+
+
 def test_no_imports_form_a_cycle_between_modules():
-    """Within packages as between them, imports for typing included."""
-    below = {name: {module for module, _ in imports_of(p)} for name, p in modules().items()}
-    # a package's registry imports its members, and they what the package keeps for them
-    imports = {
-        name: {m for m in targets if m and m != name and not m.startswith(f"{name}.")}
-        for name, targets in below.items()
-    }
+    """Within packages as between them, imports for typing and by names in strings included.
+
+    An import of a module runs the packages around it too, apart from those that contain the module
+    which imports it. `netlimits/__init__.py` imports what users ask it for.
+    """
+    imports: dict[str, set[str]] = {"": set()}
+    for name in modules().keys() - {""}:
+        below = {module for module, _ in imports_of(modules()[name])}
+        below |= by_name(modules()[name]) if name in BY_NAME else set()
+        for module in [*below]:
+            below |= {p for p in packages(module) if not f"{name}.".startswith(f"{p}.")}
+        imports[name] = below - {name}
     assert layers.order(imports)
+
+
+def packages(module: str) -> Iterator[str]:
+    """The packages that contain a module, from the inside out."""
+    while module := module.rpartition(".")[0]:
+        yield module
 
 
 def test_no_imports_form_a_cycle_between_a_package_and_the_modules_beside_it():
@@ -174,6 +258,9 @@ def test_no_imports_form_a_cycle_between_a_package_and_the_modules_beside_it():
         assert layers.order(imports), package
 
 
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
 def test_no_function_imports_a_module_of_ours_except_in_cli():
     """There it keeps `--help` quick; anywhere else it hides a cycle, or what a module needs."""
     deferred = [
@@ -181,7 +268,7 @@ def test_no_function_imports_a_module_of_ours_except_in_cli():
         for name, path in modules().items()
         if name.partition(".")[0] != "cli"
         for function in nodes(path)
-        if isinstance(function, ast.FunctionDef)
+        if isinstance(function, FUNCTIONS)
         for module, line in ours(ast.walk(function))
     ]
     assert not deferred, deferred
@@ -279,15 +366,21 @@ NO_NAMES = {"found", "said", "asked", "made", "one", "there", "came"}
 """They name nothing: a noun says what it is (the state, the answer, the specification)."""
 
 
+IN_THE_PACKAGE = {"told", "apart", "alone", "beside", "whole", "again", "looks", "away", "anew"}
+"""Participles and adverbs that name nothing either; tests may use them."""
+
+
 def bound(nodes: Iterable[ast.AST]) -> set[tuple[str, int]]:
     """The names that a file binds, with their lines."""
     names = set()
     for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add((node.id, node.lineno))
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add((node.attr, node.lineno))
         elif isinstance(node, ast.arg):
             names.add((node.arg, node.lineno))
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add((node.name, node.lineno))
     return names
 
@@ -313,10 +406,22 @@ def test_what_names_nothing_and_what_renames_is_seen():
 
 
 def test_names_are_nouns_and_modules_keep_theirs():
-    files = [*PACKAGE.rglob("*.py"), *Path(__file__).parent.rglob("*.py")]
     wrong = []
-    for file in files:
+    for file in [*PACKAGE.rglob("*.py"), *Path(__file__).parent.rglob("*.py")]:
         tree = nodes(file)
-        wrong += [f"{file}:{line} {name}" for name, line in bound(tree) if name in NO_NAMES]
+        banned = NO_NAMES | (IN_THE_PACKAGE if file.is_relative_to(PACKAGE) else set())
+        wrong += [
+            f"{file}:{line} {name}" for name, line in bound(tree) if name.strip("_") in banned
+        ]
         wrong += [f"{file}:{line} {name} under another name" for name, line in renamed(tree)]
+    assert not wrong, wrong
+
+
+def test_no_function_is_called_of():
+    wrong = [
+        f"{name}:{node.lineno}"
+        for name, path in modules().items()
+        for node in nodes(path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "of"
+    ]
     assert not wrong, wrong

@@ -69,14 +69,14 @@ def test_a_new_situation_of_a_family_leaves_the_halves_of_the_others():
 
 def test_a_look_is_at_the_connection_that_carried_most_to_another_host():
     def read(text: str, look: str, **options: float) -> list[float]:
-        return list(making.looks(text, making.Check("sender", look, **options)))
+        return list(making.sampled_values(text, making.Check("sender", look, **options)))
 
-    looks = f"\n\n{SENDER}\n\n{SENDER}"
-    assert read(looks, "snd_wnd") == [65535.0, 65535.0]
-    assert read(looks, "rwnd_limited") == [41.0, 41.0]
-    assert read(looks, "send_q") == [946420.0, 946420.0]
-    assert read(looks, "tb") == [1168128.0, 1168128.0]
-    assert read(looks, "pacing_mbps") == pytest.approx([63.872288] * 2)
+    samples = f"\n\n{SENDER}\n\n{SENDER}"
+    assert read(samples, "snd_wnd") == [65535.0, 65535.0]
+    assert read(samples, "rwnd_limited") == [41.0, 41.0]
+    assert read(samples, "send_q") == [946420.0, 946420.0]
+    assert read(samples, "tb") == [1168128.0, 1168128.0]
+    assert read(samples, "pacing_mbps") == pytest.approx([63.872288] * 2)
     control = "\n".join(SENDER.splitlines()[:2])
     assert read(control, "minrtt") == []
     assert read(control, "minrtt", bytes=100) == [10.205]

@@ -255,18 +255,18 @@ def _judged(
     """
     from scipy.special import stdtr
 
-    away = effects.to_numpy(dtype=float) - np.median(effects)
-    judged = len(away) >= FEWEST and freedom >= FEWEST - 1
-    free = np.sort(np.abs(away))[len(away) - max(1, freedom) :]
+    deviations = effects.to_numpy(dtype=float) - np.median(effects)
+    judged = len(deviations) >= FEWEST and freedom >= FEWEST - 1
+    free = np.sort(np.abs(deviations))[len(deviations) - max(1, freedom) :]
     scale = CONSISTENT * float(np.median(free))
-    z = np.divide(away, scale, out=np.full(len(away), np.nan), where=scale > 0)
+    z = np.divide(deviations, scale, out=np.full(len(deviations), np.nan), where=scale > 0)
     p = (
         _holm(2 * groups * stdtr(freedom, -np.abs(z)))
         if judged and scale > 0
-        else np.ones(len(away))
+        else np.ones(len(deviations))
     )
     p = np.maximum(p, _holm(np.minimum(1.0, groups * own)))
-    ratio = np.exp(away)
+    ratio = np.exp(deviations)
     outlier = (p <= LEVEL) & (np.maximum(ratio, 1 / ratio) - 1 >= LEAST)
     return table.assign(**{name: ratio, "z": z, "p": p, "outlier": outlier})
 

@@ -226,7 +226,7 @@ def of_part(journal: Journal, part: Part, which: int = ATTEMPTS) -> Chunk:
     """Return the rows of a part, which are read from the journal if the part's file is damaged."""
     about = part.files[which]
     if about is None:
-        return Chunk(0, {}, unread, part.about["again"])
+        return Chunk(0, {}, unread, part.about["repeated"])
     kinds = about["kinds"]
 
     def table(names: Sequence[str]) -> pa.Table:
@@ -243,7 +243,7 @@ def of_part(journal: Journal, part: Part, which: int = ATTEMPTS) -> Chunk:
             pass
         return _from_journal(journal, part, which).select([*names])
 
-    return Chunk(about["rows"], kinds, table, part.about["again"])
+    return Chunk(about["rows"], kinds, table, part.about["repeated"])
 
 
 def of_section(section: JournalSection, which: int = ATTEMPTS) -> Chunk:

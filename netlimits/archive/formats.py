@@ -290,7 +290,7 @@ class PartFooter(TypedDict):
     outcomes: dict[Status, Count]
     runs: tuple[Count, Count] | None
     highest: Annotated[int, Meta(ge=0, lt=2**53)]
-    again: bool
+    repeated: bool
     interrupted: int
     disturbed: int
     reasons: dict[str, Count]

@@ -217,7 +217,7 @@ def can_be_added(parts: Sequence[Part], tail: History) -> bool:
     ranges += [(min(outcomes), max(outcomes))] if outcomes else []
     ranges.sort()
     overlap = any(low <= high for (_, high), (low, _) in itertools.pairwise(ranges))
-    return not (overlap or tail.repeated or any(part.about["again"] for part in parts))
+    return not (overlap or tail.repeated or any(part.about["repeated"] for part in parts))
 
 
 def counts(history: History) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def counts(history: History) -> dict[str, Any]:
     return {
         "runs": [min(outcomes), max(outcomes)] if outcomes else None,
         "highest": max((run for run, _ in history.attempts), default=0),
-        "again": history.repeated,
+        "repeated": history.repeated,
         **counts_of(history.attempts, running),
         "reconnected": history.reconnected,
         "opened": history.opened,

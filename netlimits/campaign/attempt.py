@@ -28,7 +28,7 @@ from netlimits.errors import (
 )
 from netlimits.evidence import profile
 from netlimits.experiment import pacing
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Measurement, Record, Run, Status
 from netlimits.restore.guard.guards import Guards
 from netlimits.tools import Features
@@ -221,7 +221,7 @@ def apply_turn(session: Session, stop: Stopping, turn: Turn) -> None:
         else:
             waits += [wait] if wait else []
             left += [] if wait else [own]
-    for act in (session.archive.sync, lambda: at_once(execute_each, left), *waits):
+    for act in (session.archive.sync, lambda: concurrently(execute_each, left), *waits):
         try:  # after an error, still read the answers of the other hosts
             act()
         except Exception as error:
@@ -237,7 +237,7 @@ def _begin(session: Session, steps: Sequence[SettingStep]) -> Callable[[], objec
     Return None if a thread must execute the steps instead: there are several, or the only one
     cannot begin at once (a restore, or a setting that must be read first).
     """
-    if len(steps) > 1 or steps[0].act != "reach":
+    if len(steps) > 1 or steps[0].act != "set":
         return None
     (step,) = steps
     return session.changes.begin(step.role, step.interface, step.name, step.options)
@@ -245,9 +245,9 @@ def _begin(session: Session, steps: Sequence[SettingStep]) -> Callable[[], objec
 
 def _execute(session: Session, step: SettingStep) -> None:
     place = (step.role, step.interface, step.name)
-    if step.act == "look":
+    if step.act == "read":
         session.changes.look(*place, step.options)
-    elif step.act == "leave":
+    elif step.act == "restore":
         session.changes.restore_for_now(place)
     else:
         session.changes.reach(*place, step.options)

@@ -75,11 +75,11 @@ def _commands(step: SettingStep) -> Iterator[Planned]:
     of = setting(step.name)
     read = Planned(Step(step.role, steps.SETTINGS, of.read(step.interface, step.options)))
     yield read
-    if step.act == "leave":
+    if step.act == "restore":
         text = f"{step.name}: back to how it was found"
         yield Planned(Remark(step.role, steps.SETTINGS, text))
         yield read
-    if step.act == "reach":
+    if step.act == "set":
         for command in of.change(step.interface, {}, step.options):
             words = json.dumps(step.options, ensure_ascii=False).replace('"', "").strip("{}")
             yield Planned(Step(step.role, steps.SETTINGS, command), f"{step.name}: {words}")

@@ -16,7 +16,7 @@ from netlimits.errors import HostError
 from netlimits.evidence import drops, profile, trace
 from netlimits.hosts.base import Server
 from netlimits.hosts.servers import Servers
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Command, Completed
 from netlimits.tools import Features, tool
 
@@ -78,7 +78,7 @@ def measure(
             after = [step for step in planned.after if step.role in hosts]
             answers = _take((*after, *questions), hosts)
             with stop.interruptible():
-                at_once(lambda step: _fold(step, hosts[step.role]), planned.folds)
+                concurrently(lambda step: _fold(step, hosts[step.role]), planned.folds)
     finally:
         for role in listening:
             if completed := servers.end_run(tool(specification.tool), hosts[role]):

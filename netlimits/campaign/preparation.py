@@ -16,11 +16,11 @@ from netlimits.settings import RECREATES, options_of
 class SettingStep:
     """An action on a setting of one host.
 
-    `act` is what to do: `look` reads the setting's state, which another setting is about to change
-    too; `leave` restores the original state; `reach` sets the setting to `options`.
+    `act` is what to do: `read` reads the setting's state, which another setting is about to change
+    too; `restore` restores the original state; `set` sets the setting to `options`.
     """
 
-    act: Literal["look", "leave", "reach"]
+    act: Literal["read", "restore", "set"]
     role: str
     interface: str
     name: str
@@ -73,21 +73,21 @@ class Preparation:
         left.sort(reverse=True)
         turns = [
             tuple(
-                self._step("leave", role, name, self._set[role][name].options)
+                self._step("restore", role, name, self._set[role][name].options)
                 for _, role, _ in places
             )
             for name, places in itertools.groupby(left, key=lambda place: place[2])
         ]
-        looks = self._looks((*setup.settings, *([pace] if pace else [])))
-        return (*turns, *((look,) for look in looks), *map(self._reaches, setup.settings))
+        reads = self._read_steps((*setup.settings, *([pace] if pace else [])))
+        return (*turns, *((step,) for step in reads), *map(self._set_turn, setup.settings))
 
     def paced(self, pace: SettingUse) -> Turn:
-        return self._reaches(pace)
+        return self._set_turn(pace)
 
     def begins(self, turn: Turn) -> None:
         """Record the settings that a turn is about to change, and that must be restored later."""
         for step in turn:
-            if step.act != "reach":
+            if step.act != "set":
                 continue
             here, names = self._set[step.role], frozenset(_named(step.options))
             known = here.get(step.name)
@@ -98,24 +98,24 @@ class Preparation:
 
     def ended(self, turn: Turn) -> None:
         for step in turn:
-            if step.act == "leave":
+            if step.act == "restore":
                 del self._set[step.role][step.name]
 
-    def _looks(self, settings: tuple[SettingUse, ...]) -> Iterator[SettingStep]:
+    def _read_steps(self, settings: tuple[SettingUse, ...]) -> Iterator[SettingStep]:
         queues = {role for use in settings if use.name == "channels" for role in use.roles}
         for use in settings:
             for role in use.roles if use.name in RECREATES["channels"] else ():
                 if role in queues:
-                    yield self._step("look", role, use.name, use.options)
+                    yield self._step("read", role, use.name, use.options)
 
-    def _reaches(self, use: SettingUse) -> Turn:
+    def _set_turn(self, use: SettingUse) -> Turn:
         return tuple(
-            self._step("reach", role, use.name, options_of(use, role, self._machines))
+            self._step("set", role, use.name, options_of(use, role, self._machines))
             for role in use.roles
         )
 
     def _step(
-        self, act: Literal["look", "leave", "reach"], role: str, name: str, options: Any
+        self, act: Literal["read", "restore", "set"], role: str, name: str, options: Any
     ) -> SettingStep:
         return SettingStep(act, role, self._machines[role].interface or "", name, options)
 

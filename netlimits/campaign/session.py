@@ -20,7 +20,7 @@ from netlimits.hosts import leftovers
 from netlimits.hosts.base import Host
 from netlimits.hosts.connect import within_budget
 from netlimits.hosts.servers import Servers
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Machine, Run
 from netlimits.restore.changes import Changes
 from netlimits.restore.comparison import StateComparison, sets_of
@@ -82,7 +82,7 @@ class Session:
         return self.states.result.others
 
     def specification(self, run: Run) -> Specification:
-        return self._specifications.of(run)
+        return self._specifications.for_run(run)
 
     def _synced(self, kind: type[BaseException] | None, *_: object) -> None:
         """Write the journal to disk. An error in writing does not replace an earlier error."""
@@ -105,7 +105,7 @@ class Session:
         self.guards.for_roles(roles).renew(0.0)
 
     def cut_short(self, roles: Iterable[str]) -> None:
-        at_once(lambda role: self.hosts[role].cut_short(), roles)
+        concurrently(lambda role: self.hosts[role].cut_short(), roles)
 
     def connect_again(
         self, role: str, waiting: Callable[[], AbstractContextManager[None]] = nullcontext

@@ -197,7 +197,7 @@ class Specifications:
         self._lock = Lock()
         self._kept: dict[tuple[str, bool], Specification] = {}
 
-    def of(self, run: Run) -> Specification:
+    def for_run(self, run: Run) -> Specification:
         key = run.config, bool(run.profiled)
         with self._lock:
             if key not in self._kept:

@@ -224,10 +224,10 @@ def _sampler(specification: Specification, role: str, port: int) -> Command:
     # sample only the first repetition: the next one has new connections
     once = float(specification.options.get("omit", 0)) + measured
     other = specification.other_server
-    beside = tool(other).processes({}) if other else ()
+    extra_tools = tool(other).processes({}) if other else ()
     uses = specification.setup.settings
     if any(use.name == "load" and role in use.roles for use in uses):
-        beside = (*beside, "stress-ng")
+        extra_tools = (*extra_tools, "stress-ng")
     return sample.command(
         *(program, peers, port),
         seconds=once,
@@ -235,7 +235,7 @@ def _sampler(specification: Specification, role: str, port: int) -> Command:
         connections=specification.connections,
         carrying=carrying,
         interface=specification.machines[role].interface or "",
-        tools=(client, server, *beside),
+        tools=(client, server, *extra_tools),
         deadline=length + SAMPLER_MARGIN,
     )
 

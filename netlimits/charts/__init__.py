@@ -22,16 +22,17 @@ if TYPE_CHECKING:
 
     from netlimits.charts._style import Chart, save
 
-Source = Literal["runs", "intervals", "packets", "timelines"]
+Source = Literal["runs", "intervals", "packets", "timelines", "sensitivities"]
 
 SOURCES: Mapping[Source, str] = {
     "runs": "runs",
     "intervals": "interim results",
     "packets": "packet traces",
     "timelines": "samples during runs",
+    "sensitivities": "runs with a change",
 }
 """Source -> its name in messages. The methods `frame`, `intervals`, `traces` and `timelines` of a
-campaign return the frames, in this order."""
+campaign return the first four frames, in this order, and `nl.sensitivities` returns the last."""
 
 PANELS = (
     *("throughput", "latency", "rtt", "cwnd", "rates", "windows", "retransmits", "ce_marks"),
@@ -55,6 +56,7 @@ class ChartKind:
         options: Options of the chart in `report:` -> their defaults. They are keyword arguments of
             the function that draws the chart. Charts of packet traces also have the option `role`.
         table: Dotted name, without `netlimits.`, of the function that returns the chart's table.
+            None if the frame that the chart is drawn from is the table.
         cosmetic: Options that the table's function does not take, such as `title`.
         panels: Names of panels that the option `of` accepts; () if `of` takes metrics.
         narrow: True if the chart reads only the columns that its options name, and those that
@@ -69,7 +71,7 @@ class ChartKind:
     module: str
     source: Source
     options: Mapping[str, Any]
-    table: str
+    table: str | None
     cosmetic: tuple[str, ...] = ("title",)
     along: tuple[str, ...] | str | None = None
     panels: tuple[str, ...] = ()
@@ -98,6 +100,8 @@ class ChartKind:
         Raises:
             DataError: The frame does not hold the data that the table needs.
         """
+        if self.table is None:
+            return data
         own = {name: value for name, value in options.items() if name in self.options}
         taken = {name: value for name, value in own.items() if name not in self.cosmetic}
         table: pd.DataFrame = _function(self.table)(data, **taken)
@@ -171,9 +175,9 @@ CHARTS: tuple[ChartKind, ...] = (
     ChartKind("profile", "profile", "runs", along=(),
          options={"series": (), "title": None, "pool": ()},
          table="charts.kinds.profile.costs"),
-    ChartKind("sensitivities", "sensitivities", "runs",
+    ChartKind("sensitivities", "sensitivities", "sensitivities",
          options={"title": None},
-         table="limits.ladder.sensitivity.sensitivities"),
+         table=None),
     ChartKind("search", "search", "runs",
          options={"title": None},
          table="analysis.statistics.search.trials"),

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from netlimits.analysis import wording
 from netlimits.charts._colours import GREY, SeriesStyle
 from netlimits.metrics import Metric
 
@@ -39,6 +40,12 @@ def thousands(axes: Axes, which: str = "y") -> None:
 def two_lines(metric: Metric) -> str:
     """Return the axis label with the unit on a second line, so that it fits into a low panel."""
     return f"{metric.title}\n({metric.unit})" if metric.unit else metric.title
+
+
+def title_of(metric: Metric, keys: Sequence[str]) -> str:
+    """Return the title of a chart: "Throughput by MTU and protocol"."""
+    by = " and ".join(map(wording.name, keys))
+    return f"{metric.title} by {by}" if by else metric.title
 
 
 def heading(axes: Axes, title: str, *notes: str) -> None:

@@ -59,8 +59,8 @@ class Cpus(Check):
 
 
 def _parts(stdout: str) -> tuple[str, str, list[str]]:
-    first, _, behind = stdout.partition("\n\n")
-    second, _, rest = behind.partition("\n\n")
+    first, _, later = stdout.partition("\n\n")
+    second, _, rest = later.partition("\n\n")
     return first, second, rest.splitlines()
 
 

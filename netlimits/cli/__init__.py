@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import errno
 import importlib
-import json
 import keyword
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -21,12 +19,12 @@ from typing import NoReturn
 import click
 
 from netlimits import __version__
+from netlimits.cli.shared.output import echo
 from netlimits.errors import (
     CheckError,
     DocumentErrors,
     NetlimitsError,
     did_you_mean,
-    escaped,
     one_line,
 )
 
@@ -160,17 +158,3 @@ def _drop_output() -> None:
 def _end(message: str, status: int) -> NoReturn:
     echo(f"netlimits: {message}", err=True)
     sys.exit(status)
-
-
-def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a text with control codes escaped, since texts of hosts and files may contain them."""
-    click.echo(escaped(str(text)), err=err, nl=nl)
-
-
-def echo_json(value: object) -> None:
-    echo(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def quoted(path: os.PathLike[str] | str) -> str:
-    """Quote a path for a shell, in commands that users copy."""
-    return shlex.quote(os.fspath(path))

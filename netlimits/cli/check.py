@@ -17,10 +17,10 @@ from netlimits.checks import Finding
 from netlimits.checks.disk import here
 from netlimits.checks.survey import Survey, look
 from netlimits.checks.survey.settings import SETTINGS_READ
-from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.hosts import machines_of
 from netlimits.cli.shared.options import EXPERIMENT, HOSTS, JSON, LOCAL, PATIENCE, SET
+from netlimits.cli.shared.output import echo, echo_json, quoted
 from netlimits.cli.shared.sides import Against, against_options, experiment_of
 from netlimits.errors import HostError, RestoreError, escaped
 from netlimits.experiment.plan import Plan, seeded

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits import __version__
-from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared import entries, gates
 from netlimits.cli.shared.both_sides import BothSides, each_part
 from netlimits.cli.shared.options import (
@@ -25,8 +24,9 @@ from netlimits.cli.shared.options import (
     share_option,
     writing,
 )
+from netlimits.cli.shared.options.tables import TableOptions, table_options
+from netlimits.cli.shared.output import echo, echo_json, quoted
 from netlimits.cli.shared.results import Results, list_metrics, opened
-from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import ArchiveError, DataError, InputError
 from netlimits.evidence import facts
 from netlimits.model.folder import Folder

@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 import click
 
-from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.lines import section_lines, wrapped
 from netlimits.cli.shared.options import JSON
+from netlimits.cli.shared.output import echo, echo_json
 
 
 def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

@@ -13,11 +13,11 @@ import click
 
 from netlimits.campaign.interrupt import Stop
 from netlimits.checks.survey import data_path
-from netlimits.cli import echo, echo_json
 from netlimits.cli.shared import diagnosis_lines, direction
 from netlimits.cli.shared.conduct import Conduct
 from netlimits.cli.shared.hosts import all_logged_in, machines_of
 from netlimits.cli.shared.options import GUARD, JSON, PATIENCE, QUIET, VERBOSE, Output, separated
+from netlimits.cli.shared.output import echo, echo_json
 from netlimits.cli.shared.stages import Budget, Stages, refuse_short, say
 from netlimits.errors import HostError, InputError, did_you_mean
 from netlimits.hosts.base import Host
@@ -111,7 +111,7 @@ def diagnose(
     if kept is not None:
         from netlimits.archive import reader
 
-        _print([direction.again(reader.open(kept))], as_json)
+        _print([direction.stored_answer(reader.open(kept))], as_json)
         return
     known = [*WORKLOADS]
     for name in chosen:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import JSON
+from netlimits.cli.shared.output import echo, echo_json
 from netlimits.errors import InputError
 from netlimits.experiment import packaged
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import JSON, RESULTS, Output, writing
+from netlimits.cli.shared.options.tables import TableOptions, table_options
+from netlimits.cli.shared.output import echo, echo_json
 from netlimits.cli.shared.results import Results, opened
-from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError, did_you_mean
 
 if TYPE_CHECKING:

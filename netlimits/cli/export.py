@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from netlimits.cli import echo
 from netlimits.cli.shared.options import SEVERAL_RESULTS, refuse_file, writing
+from netlimits.cli.shared.options.tables import TableOptions, table_options
+from netlimits.cli.shared.output import echo
 from netlimits.cli.shared.results import Needed, Results, opened
-from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
 from netlimits.evidence.profiles.stacks import folded
 from netlimits.experiment import resolution

@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from netlimits.archive import logbook
-from netlimits.cli import quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.continuation import continuation_options, go_on
 from netlimits.cli.shared.lines import counted
 from netlimits.cli.shared.options import RESULTS
+from netlimits.cli.shared.output import quoted
 from netlimits.errors import ArchiveError
 from netlimits.experiment.plan import SEED_BITS
 

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from netlimits import charts
-from netlimits.cli import echo
-from netlimits.cli.shared import drawing, entries
+from netlimits.cli.shared import entries
 from netlimits.cli.shared.options import (
     LIST,
     SEVERAL_RESULTS,
@@ -23,6 +22,8 @@ from netlimits.cli.shared.options import (
     window_option,
     writing,
 )
+from netlimits.cli.shared.options.tables import TableOptions, table_options
+from netlimits.cli.shared.output import echo
 from netlimits.cli.shared.results import (
     Results,
     exit_if_failed,
@@ -32,7 +33,6 @@ from netlimits.cli.shared.results import (
     say_missing,
     with_needed_columns,
 )
-from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, did_you_mean
 from netlimits.model.folder import Folder
 
@@ -137,6 +137,8 @@ def figures(
         factors=(*series, *pool),
     )
     say_missing(source)
+    from netlimits.cli.shared import drawing  # imports pandas
+
     if LIST in of:
         list_metrics(drawing.marked(source))
         return

@@ -19,8 +19,8 @@ from netlimits.analysis.goodput import (
     limit,
 )
 from netlimits.charts import check_format
-from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import JSON
+from netlimits.cli.shared.output import echo, echo_json
 from netlimits.errors import DataError, InputError
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits import charts
-from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import (
     JSON,
     SEVERAL_RESULTS,
@@ -24,8 +23,9 @@ from netlimits.cli.shared.options import (
     share_option,
     writing,
 )
+from netlimits.cli.shared.options.tables import TableOptions, table_options
+from netlimits.cli.shared.output import echo, echo_json
 from netlimits.cli.shared.results import Results, opened, say
-from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError
 from netlimits.metrics import metric
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared.lines import counted
 from netlimits.cli.shared.options import JSON, Output, refuse_folder
+from netlimits.cli.shared.output import echo, echo_json, quoted
 from netlimits.errors import InputError, nearest
 from netlimits.experiment.validation.names import RESERVED
 from netlimits.metrics import metric
@@ -172,12 +172,12 @@ def _table_options(folder: Path) -> str:
     good = frame[frame["status"] == "ok"].dropna(axis=1, how="all")
     shares = good.notna().groupby(good["config"]).mean()
     metrics = frames.measured(good)
-    whole = [name for name in metrics if shares[metric(name).column].isin([0, 1]).all()]
+    complete = [name for name in metrics if shares[metric(name).column].isin([0, 1]).all()]
     named = campaign.experiment.factors
     factors = [name for name in frames.varied(good) if name in named]
     varied = [name for name in factors if good[name].nunique() > 1]
     order = sorted(varied, key=lambda name: name in ("tool", "mss"))
-    of = (whole or metrics or ["throughput"])[0]
+    of = (complete or metrics or ["throughput"])[0]
     return f"--of {of} --rows {(order or factors or ['tool'])[0]}"
 
 

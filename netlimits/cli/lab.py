@@ -13,9 +13,9 @@ from typing import TypeVar
 import click
 
 from netlimits.campaign.interrupt import Interrupted, Stop
-from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.lines import aligned
 from netlimits.cli.shared.options import JSON
+from netlimits.cli.shared.output import echo, echo_json
 from netlimits.errors import InputError, LabError, did_you_mean
 from netlimits.lab import labs
 from netlimits.lab.guests import ACCELERATORS, NICS

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from netlimits.cli import echo
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.options import RESULTS
+from netlimits.cli.shared.output import echo
 
 
 @click.command()

@@ -17,7 +17,6 @@ import click
 from netlimits.campaign.interrupt import interruptible
 from netlimits.checks.survey import foreseen, tools
 from netlimits.checks.survey.prompt import PromptHost
-from netlimits.cli import echo, echo_json
 from netlimits.cli.shared import planned_runs
 from netlimits.cli.shared.hosts import say_note
 from netlimits.cli.shared.options import (
@@ -30,6 +29,7 @@ from netlimits.cli.shared.options import (
     hosts_option,
     writing,
 )
+from netlimits.cli.shared.output import echo, echo_json
 from netlimits.cli.shared.sides import (
     LARGE,
     Against,

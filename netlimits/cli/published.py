@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo
 from netlimits.cli.shared.options import JSON, Output
+from netlimits.cli.shared.output import echo
 
 if TYPE_CHECKING:
     from netlimits.reproduce import Comparison, Item, Regenerated, Report

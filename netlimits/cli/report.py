@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from netlimits.cli import echo
 from netlimits.cli.shared import page
 from netlimits.cli.shared.options import RESULTS, Output, refuse_folder
+from netlimits.cli.shared.output import echo
 from netlimits.errors import InputError
 
 

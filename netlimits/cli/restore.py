@@ -11,7 +11,6 @@ import click
 from netlimits.archive import logbook
 from netlimits.campaign.interrupt import interruptible
 from netlimits.campaign.mesh import shards
-from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.hosts import (
     restore_hosts,
@@ -20,6 +19,7 @@ from netlimits.cli.shared.hosts import (
     with_hosts_file_named,
 )
 from netlimits.cli.shared.options import FOREIGN_HOSTS, PATIENCE, YES
+from netlimits.cli.shared.output import echo, quoted
 from netlimits.errors import HostError, InputError
 from netlimits.experiment.hosts_file import machines
 from netlimits.hosts.patience import Patience

@@ -11,7 +11,6 @@ from netlimits.campaign import creation
 from netlimits.campaign.interrupt import Stop
 from netlimits.checks import disk
 from netlimits.checks.survey import survey
-from netlimits.cli import echo
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.conduct import Conduct, conduct_options
 from netlimits.cli.shared.hosts import (
@@ -22,6 +21,7 @@ from netlimits.cli.shared.hosts import (
 )
 from netlimits.cli.shared.lines import say_warnings, skipped_lines
 from netlimits.cli.shared.options import EXPERIMENT, HOSTS, LOCAL, SET, Output, refuse_folder
+from netlimits.cli.shared.output import echo
 from netlimits.cli.shared.sides import Against, against_options, experiment_of
 from netlimits.experiment import document
 from netlimits.experiment.around_schema import PROFILE

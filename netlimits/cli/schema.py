@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from netlimits.cli import echo_json
+from netlimits.cli.shared.output import echo_json
 from netlimits.experiment.schema import document_schema
 from netlimits.limits.ladder.diagnosis_schema import SCHEMA
 

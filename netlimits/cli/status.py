@@ -11,15 +11,15 @@ import click
 
 from netlimits.archive import logbook
 from netlimits.campaign.interrupt import interruptible
-from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.lines import counts, skipped_lines
 from netlimits.cli.shared.options import JSON, PATIENCE, hosts_option
+from netlimits.cli.shared.output import echo, echo_json, quoted
 from netlimits.errors import HostError, InputError, one_line
 from netlimits.experiment.hosts_file import machines
 from netlimits.hosts.base import Host
 from netlimits.hosts.patience import Patience
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Machine
 from netlimits.restore.guard import claims
 from netlimits.restore.guard.report import has_restored
@@ -134,7 +134,7 @@ def _reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, d
     from netlimits.hosts.connect import logged_in
 
     with logged_in(machines, patience) as outcomes:
-        answers = at_once(lambda role: _report(role, outcomes[role]), outcomes)
+        answers = concurrently(lambda role: _report(role, outcomes[role]), outcomes)
         return dict(zip(outcomes, answers, strict=True))
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from netlimits.cli import echo
 from netlimits.cli.shared import entries
 from netlimits.cli.shared.entries import summary_of
 from netlimits.cli.shared.options import (
@@ -21,6 +20,8 @@ from netlimits.cli.shared.options import (
     window_option,
     writing,
 )
+from netlimits.cli.shared.options.tables import TableOptions, table_options
+from netlimits.cli.shared.output import echo
 from netlimits.cli.shared.results import (
     Results,
     exit_if_failed,
@@ -29,7 +30,6 @@ from netlimits.cli.shared.results import (
     say_missing,
     with_needed_columns,
 )
-from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
 from netlimits.experiment.report_schema import WORDS
 from netlimits.model import TABLE_FORMATS

@@ -30,7 +30,7 @@ def _block(
     }
 
 
-def _whole(description: str, least: int, most: int, default: int | None = None) -> dict[str, Any]:
+def _integer(description: str, least: int, most: int, default: int | None = None) -> dict[str, Any]:
     bounds = {"description": description, "type": "integer", "minimum": least, "maximum": most}
     return bounds if default is None else {**bounds, "default": default}
 
@@ -69,7 +69,7 @@ def _roles(description: str) -> dict[str, Any]:
 AROUND: Mapping[str, Mapping[str, Any]] = {
     "streams": {
         "title": "Parallel streams",
-        **_whole(
+        **_integer(
             "Number of clients that run at the same time to each server. Only the time in which "
             "all of them run counts, so interim_seconds defaults to a tenth of a run (at most 1 "
             "s).",
@@ -105,7 +105,7 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
         "Latency under load: TCP streams of netperf run while irtt, or a test of transactions "
         "(TCP_RR), measures between the same hosts. All figures cover the same seconds.",
         ("streams",),
-        streams=_whole("Number of streams each way; 0 measures an idle path.", 0, 128),
+        streams=_integer("Number of streams each way; 0 measures an idle path.", 0, 128),
         direction={
             "description": "Direction of their data, seen from the client.",
             "enum": ["send", "recv", "both"],
@@ -119,12 +119,12 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
             "maxItems": 64,
             "items": {"type": "integer", "minimum": 0, "maximum": 63},
         },
-        lead=_whole(
+        lead=_integer(
             "Seconds that the streams run before the transactions begin, to fill queues. If the "
             "streams carried nothing by then, the run is invalid.",
             *(1, 600, 2),
         ),
-        tail=_whole(
+        tail=_integer(
             "Seconds that the streams run after the transactions should end, because full queues "
             "delay transactions. If the streams ended first, the run is invalid.",
             *(1, 600, 5),
@@ -164,7 +164,7 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
                 "maximum": 50,
                 "default": 1,
             },
-            "trials": _whole(
+            "trials": _integer(
                 "Number of trials of each load, whose majority decides. With 1, a single lost "
                 "packet decides.",
                 *(1, 99, 3),
@@ -176,19 +176,19 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
         "tcpdump on the data interface during each run, limited in packets and time.",
         ("roles", "packets"),
         roles=_roles("Roles that record packets."),
-        packets=_whole("Maximum number of packets to keep.", 1, 100_000),
-        snap_bytes=_whole("Bytes to keep of each packet.", 64, 65535, 96),
+        packets=_integer("Maximum number of packets to keep.", 1, 100_000),
+        snap_bytes=_integer("Bytes to keep of each packet.", 64, 65535, 96),
     ),
     PROFILE: _block(
         "CPU profiles",
         "perf on these roles, in extra runs of each configuration. These runs are in the same "
         "blocks and are marked `profiled`; no figure of throughput or CPU counts them.",
         roles=_roles("Roles to profile; default: both ends."),
-        frequency=_whole(
+        frequency=_integer(
             "Samples per second of each CPU; kernel.perf_event_max_sample_rate limits it.",
             *(1, 100_000, 999),
         ),
-        runs=_whole(
+        runs=_integer(
             "Number of profiled runs of each configuration, in addition to its other runs.",
             1,
             1000,

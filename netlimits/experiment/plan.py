@@ -256,14 +256,14 @@ class Plan:
 
     def setup(self, values: Values) -> Setup:
         """Return the resolved setup of a configuration; equal setups are resolved once."""
-        setup = self._setups.of(values)
+        setup = self._setups.for_values(values)
         return pairs.at(setup, values) if self.experiment.mesh else setup
 
     def setups(self) -> Iterator[Setup]:
         """Yield each different setup once, with all hosts of a mesh as its roles."""
         seen = set()
         for number in range(len(self.configurations)):
-            setup = self._setups.of(self._configuration(number).values)
+            setup = self._setups.for_values(self._configuration(number).values)
             if id(setup) not in seen and setup.tool not in self.skipped:
                 of = self.experiment.mesh
                 yield pairs.everywhere(setup, of) if of else setup
@@ -313,7 +313,7 @@ class Plan:
 
     def jobs(self, runs: Iterable[Run]) -> Iterator[workload.Job]:
         for run in runs:
-            setup = self._setups.of(run.values)
+            setup = self._setups.for_values(run.values)
             seconds = (
                 tool(setup.tool).seconds(setup.options) + setup.around.extra_seconds + OVERHEAD
             )

@@ -29,7 +29,7 @@ class Setups:
         self._looked_up = sorted(resolution.looked_up(experiment))
         self._resolved: dict[tuple[str, ...], Setup] = {}
 
-    def of(self, values: Values) -> Setup:
+    def for_values(self, values: Values) -> Setup:
         key = tuple(repr(values.get(name)) for name in self._looked_up)
         if key not in self._resolved:
             self._resolved[key] = resolution.setup(self.experiment, values)
@@ -48,7 +48,7 @@ class Setups:
         sure: set[str] = set()
         for number in self.sample():
             try:
-                self.of(self.configurations.configuration(number).values)
+                self.for_values(self.configurations.configuration(number).values)
             except DocumentError as error:
                 stay = stays is None or stays(number)
                 for fault in error.errors:

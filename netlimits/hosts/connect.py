@@ -13,7 +13,7 @@ from netlimits.hosts.local import local_host
 from netlimits.hosts.patience import Patience
 from netlimits.hosts.ssh.channels import ssh_host
 from netlimits.hosts.ssh.wire import Abort
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Machine
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
@@ -53,7 +53,7 @@ def logins(
         return host
 
     try:
-        outcomes = at_once(attempt, machines.values(), leave=abort)
+        outcomes = concurrently(attempt, machines.values(), leave=abort)
     except BaseException:
         _close(hosts)
         raise

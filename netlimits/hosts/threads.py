@@ -27,7 +27,7 @@ LEAVE = 3.0
 """Seconds to wait for the threads after an interrupt, once `leave` has cut their calls short."""
 
 
-def at_once(
+def concurrently(
     act: Callable[[A], B],
     items: Iterable[A],
     most: int = MOST,

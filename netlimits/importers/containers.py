@@ -72,8 +72,8 @@ def decompressed(data: bytes, limit: int) -> bytes:
         raise TooLarge
     if inside := _archive(contents):
         raise Unreadable(f"is an archive ({inside} in {name}); unpack it and name the folder")
-    if again := _compressed(contents):
-        raise Unreadable(f"is compressed twice ({again[0]} in {name}); decompress it once")
+    if inner := _compressed(contents):
+        raise Unreadable(f"is compressed twice ({inner[0]} in {name}); decompress it once")
     return bytes(contents)
 
 

@@ -136,9 +136,9 @@ def _figures(
             ways[stream[2]].append(float(mean))
         else:
             (sent if stream[2] == "upload" else ways["download"]).append(fmean(known))
-        again = str(of.get("TCP_RETRANSMIT", ""))
-        if re.fullmatch(r"\d{1,15}", again):
-            retransmits[stream[2]].append(float(again))
+        count = str(of.get("TCP_RETRANSMIT", ""))
+        if re.fullmatch(r"\d{1,15}", count):
+            retransmits[stream[2]].append(float(count))
     up, down = (sum(ways[way]) for way in ("upload", "download"))
     if ways["upload"]:
         figures["remote_recv_throughput_mbps"] = up

@@ -67,9 +67,9 @@ def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[Imported
 class _Document:
     """A run's JSON document, with the parts that the parser needs."""
 
-    def __init__(self, whole: Mapping[str, Any]) -> None:
-        self.whole = whole
-        self.start, self.end = part(whole, "start"), part(whole, "end")
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+        self.start, self.end = part(content, "start"), part(content, "end")
         self.test = test = part(self.start, "test_start")
         self.server = "accepted_connection" in self.start
         self.udp = str(test.get("protocol", "")).lower() == "udp"
@@ -83,7 +83,7 @@ class _Document:
     def printed_by(self, end: str) -> Mapping[str, Any]:
         """Return the document of an end, {} if this one does not include it."""
         own = "remote" if self.server else "local"
-        return self.whole if end == own else part(self.whole, "server_output_json")
+        return self.content if end == own else part(self.content, "server_output_json")
 
 
 def _run(line: int, document: _Document) -> ImportedRun:
@@ -91,11 +91,11 @@ def _run(line: int, document: _Document) -> ImportedRun:
     started = float(began) if is_number(began) and began > 0 else None
     values = _factors(document)
     try:
-        if "error" in document.whole:
+        if "error" in document.content:
             raise ToolFailure(
-                clean(str(document.whole["error"])) or "iperf3 failed without a message"
+                clean(str(document.content["error"])) or "iperf3 failed without a message"
             )
-        if "end" not in document.whole:
+        if "end" not in document.content:
             raise ToolFailure("the stream has no `end` event: the run was interrupted")
         if not document.end:
             raise ToolFailure("`end` is empty: the run was interrupted")
@@ -136,7 +136,7 @@ def _figures(document: _Document) -> dict[str, Scalar]:
     if document.server:
         flows = [_of_server(flows[0])]
     _refuse(document, flows)
-    figures = figures_of(flows, "iperf3", whole=not document.server or len(document.ways) == 1)
+    figures = figures_of(flows, "iperf3", complete=not document.server or len(document.ways) == 1)
     if document.udp and (loss := _own_loss(flows)) is not None:
         figures["iperf3_loss_pct"] = loss
     figures |= _of_connections(document)
@@ -252,7 +252,9 @@ def _mss(document: _Document) -> int | None:
         return default
     if not is_count(requested) or requested < LEAST_MSS or document.reverse:
         return None
-    streams = (s for each in entries(document.whole, "intervals") for s in entries(each, "streams"))
+    streams = (
+        s for each in entries(document.content, "intervals") for s in entries(each, "streams")
+    )
     windows = [s["snd_cwnd"] for s in streams if is_count(s.get("snd_cwnd")) and s["snd_cwnd"]]
     for used in (requested - TIMESTAMPS, requested) if windows else ():
         if all(window % used == 0 for window in windows):
@@ -285,7 +287,7 @@ def _interim(document: _Document, started: float) -> Iterator[Mapping[str, float
     omit = document.test.get("omit")
     timelines = [list(_timeline(document, way, end)) for way in document.ways for end in way[:2]]
     origin = started + (omit if is_number(omit) else 0.0)
-    yield from rows(timelines, origin, whole=len(document.ways) == 1)
+    yield from rows(timelines, origin, one_way=len(document.ways) == 1)
 
 
 def _timeline(document: _Document, way: Way, end: str) -> Iterator[InterimResult]:

@@ -268,18 +268,18 @@ def _total(results: Sequence[_Result]) -> _Result | None:
 
 def _figures(run: _Run) -> dict[str, Scalar]:
     udp, ways = _udp(run), _ways(run)
-    flows, whole = [], True
+    flows, complete = [], True
     for sender, receiver, role in ways:
         of_way = [result for result in run.summary if result.role == role]
         data = _flow(run, of_way, sender, receiver, udp)
         if run.server and sender == "remote" and len(ways) > 1:
-            whole = False
+            complete = False
             continue
         data.refuse_nonsense()
         flows.append(data)
     if run.test and run.test[5]:
         refuse_short(flows[0].elapsed or 0.0, float(run.test[5]))
-    figures = figures_of(flows, "iperf3", whole=whole)
+    figures = figures_of(flows, "iperf3", complete=complete)
     if cpu := run.facts.get("cpu"):
         figures |= process_cpu(float(cpu[2]), float(cpu[3]), server=run.server)
     windows = [
@@ -295,17 +295,17 @@ def _figures(run: _Run) -> dict[str, Scalar]:
 def _flow(
     run: _Run, results: Sequence[_Result], sender: str, receiver: str, udp: bool
 ) -> FlowCounts:
-    sent, got, either = (
+    sent, got, unlabelled = (
         _total([result for result in results if result.party == party])
         for party in ("sender", "receiver", "")
     )
     own = "remote" if run.server else "local"
     if run.server:  # a server prints 0 for the client's counts
         sent, got = (sent, None) if sender == own else (None, got)
-    if sent is None and got is None and either is None:
+    if sent is None and got is None and unlabelled is None:
         raise ToolFailure("iperf3 printed no summary of all streams")
-    if either is not None and sent is None and got is None:
-        return _unlabelled(run, either, sender, receiver)
+    if unlabelled is not None and sent is None and got is None:
+        return _unlabelled(run, unlabelled, sender, receiver)
     return flow(sender, receiver, sent, got, udp=udp)
 
 
@@ -344,4 +344,4 @@ def _interim(run: _Run, origin: float) -> Iterator[Mapping[str, float]]:
     for sender, _, role in ways:
         results = [result for result in run.intervals if result.role == role]
         timelines.append(timeline(results, own, sends=own == sender, udp=_udp(run)))
-    yield from rows(timelines, origin, whole=len(ways) == 1)
+    yield from rows(timelines, origin, one_way=len(ways) == 1)

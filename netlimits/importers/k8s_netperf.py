@@ -80,9 +80,9 @@ def _run(line: int, document: Mapping[str, Any]) -> ImportedRun:
         "UDP_STREAM"
     ):
         figures["loss_pct"] = float(loss)
-    again = document.get("tcpRetransmits")
-    if is_number(again) and again >= 0 and profile.upper().startswith("TCP_STREAM"):
-        figures["local_transport_retrans"] = float(again)
+    retransmits = document.get("tcpRetransmits")
+    if is_number(retransmits) and retransmits >= 0 and profile.upper().startswith("TCP_STREAM"):
+        figures["local_transport_retrans"] = float(retransmits)
     for end, key in (("local", "client"), ("remote", "server")):
         idle = part(document, f"{key}CPU").get("idleCPU")
         if document.get(f"{key}CPUCollected") is not False and is_number(idle) and 0 < idle <= 100:

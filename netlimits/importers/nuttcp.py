@@ -177,8 +177,8 @@ def _of_brief(run: _Run, values: dict[str, Scalar]) -> dict[str, Scalar]:
     if cpu := _TX_RX.search(rest):
         figures["nuttcp_sender_process_cpu_pct"] = float(cpu[1])
         figures["nuttcp_receiver_process_cpu_pct"] = float(cpu[2])
-    if again := _RETRANS.search(rest):
-        figures["nuttcp_retrans"] = int(again[1])
+    if retransmits := _RETRANS.search(rest):
+        figures["nuttcp_retrans"] = int(retransmits[1])
     if rtt := _RTT.search(rest):
         figures["nuttcp_connect_rtt_us"] = 1000 * float(rtt[1])
     return figures
@@ -234,5 +234,5 @@ def _interim(run: _Run) -> Iterator[Mapping[str, float]]:
         timeline.append(
             InterimResult(place, end, "recv", ending, seconds, rate * 1e6 / 8 * seconds)
         )
-    for row in rows([timeline], 0.0, whole=True):
+    for row in rows([timeline], 0.0, one_way=True):
         yield row if run.order else {k: v for k, v in row.items() if not k.startswith("remote")}

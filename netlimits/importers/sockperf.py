@@ -59,9 +59,9 @@ def _runs(source: SourceText) -> list[_Run]:
         run = runs[-1] if runs else None
         own, valid, total = (each.fullmatch(line) for each in (_OWN, _VALID, _TOTAL))
         summary = _SUMMARY.fullmatch(line)
-        again = (valid or total) and run is not None and run.seconds
-        alone = summary and run is not None and "summary" in run.figures
-        if _BEGIN.fullmatch(line) or again or alone or (run is None and own):
+        repeated = (valid or total) and run is not None and run.seconds
+        second_summary = summary and run is not None and "summary" in run.figures
+        if _BEGIN.fullmatch(line) or repeated or second_summary or (run is None and own):
             run = _Run(number)
             runs.append(run)
         if run is None:

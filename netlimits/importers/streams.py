@@ -96,11 +96,13 @@ def lost_pct(lost: float | None, packets: float | None) -> float | None:
     return 100 * max(0.0, lost) / packets
 
 
-def figures_of(flows: Sequence[FlowCounts], tool: str, *, whole: bool = True) -> dict[str, Scalar]:
-    """Return a run's figures; throughput only if `flows` has all directions (`whole`)."""
+def figures_of(
+    flows: Sequence[FlowCounts], tool: str, *, complete: bool = True
+) -> dict[str, Scalar]:
+    """Return a run's figures; throughput only if `flows` has all directions (`complete`)."""
     figures: dict[str, Scalar] = {}
     rates = [flow.recv_mbps for flow in flows]
-    if whole and None not in rates:
+    if complete and None not in rates:
         figures["throughput_mbps"] = sum(rate for rate in rates if rate is not None)
     if flows[0].elapsed:
         figures["elapsed_s"] = flows[0].elapsed
@@ -144,11 +146,11 @@ class InterimResult:
     rtt_us: float | None = None
     cwnd_bytes: float | None = None
 
-    def figures(self, *, whole: bool) -> Iterator[tuple[str, float]]:
-        """Yield columns and values. If `whole`, the received rate is also `throughput_mbps`."""
+    def figures(self, *, one_way: bool) -> Iterator[tuple[str, float]]:
+        """Yield columns and values. If `one_way`, the received rate is also `throughput_mbps`."""
         rate = mbps(self.count, self.seconds) or 0.0
         yield f"{self.end}_{self.way}_throughput_mbps", rate
-        if self.way == "recv" and whole:
+        if self.way == "recv" and one_way:
             yield "throughput_mbps", rate
         for name, value in (
             ("transport_retrans", self.retransmits),
@@ -226,12 +228,12 @@ def timeline(
 
 
 def rows(
-    timelines: Sequence[Sequence[InterimResult]], origin: float, *, whole: bool
+    timelines: Sequence[Sequence[InterimResult]], origin: float, *, one_way: bool
 ) -> Iterator[Mapping[str, float]]:
     """Merge the interim results of both ends and directions into rows, in order of time.
 
-    If there is one direction (`whole`), throughput is the receiver's rate. For two directions it is
-    the sum of the rates that both ends received, in rows that have both.
+    If there is one direction (`one_way`), throughput is the receiver's rate. For two directions it
+    is the sum of the rates that both ends received, in rows that have both.
     """
     merged: dict[tuple[int, int, str], dict[str, float]] = {}
     for timeline in sorted(timelines, key=lambda each: each[0].way if each else ""):
@@ -243,9 +245,9 @@ def rows(
                 row = merged.setdefault((*key[:2], each.end), begun)
             if each.stream:
                 row["stream"] = each.stream
-            row.update(each.figures(whole=whole))
+            row.update(each.figures(one_way=one_way))
     ends = ("local_recv_throughput_mbps", "remote_recv_throughput_mbps")
     for row in sorted(merged.values(), key=lambda row: (row["ending_s"], row.get("stream", 0))):
-        if not whole and all(name in row for name in ends):
+        if not one_way and all(name in row for name in ends):
             row["throughput_mbps"] = sum(row[name] for name in ends)
         yield row

@@ -273,7 +273,7 @@ def _sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str
     for group in by_level.values():
         head, *_ = group
         change = head.limit.intervention.change.partition(":")[0]
-        clauses = [_said(proof, own) for proof in group]
+        clauses = [_clause(proof, own) for proof in group]
         if not head.figures:
             yield f"{change[:1].upper()}{change[1:]}: {'; '.join(clauses)}."
             continue
@@ -282,7 +282,7 @@ def _sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str
             yield supported
 
 
-def _said(proof: Proof, own: Proof | None) -> str:
+def _clause(proof: Proof, own: Proof | None) -> str:
     expected = proof.limit.intervention.expectation
     if proof.why:
         return f"{proof.name} is open: {proof.why}"

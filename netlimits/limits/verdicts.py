@@ -185,9 +185,9 @@ def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
     """
     counts: Counter[str] = Counter()
     for verdict in verdicts:
-        told = [verdict.limit] if verdict.limit != UNDETERMINED else []
+        first = [verdict.limit] if verdict.limit != UNDETERMINED else []
         near = [name for name in verdict.likely if verdict.scores.get(name, 0.0) >= LEAST_SIGN]
-        counts[next((name for name in (*told, *near) if name not in refuted), "")] += 1
+        counts[next((name for name in (*first, *near) if name not in refuted), "")] += 1
     name, count = counts.most_common(1)[0]
     return name if count >= AGREEMENT * len(verdicts) else ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -228,6 +228,22 @@ def _first_bursts(
     return {f"{start}-{n}": exact(table[n]) for n in transactions}
 
 
+def _trace(
+    name: str, heading: str, remark: str, figures: Callable[[], Mapping[str, ComputedFigure]]
+) -> Item:
+    return Item(
+        name,
+        "trace",
+        heading,
+        "rr-bursts",
+        (name,),
+        remark,
+        tables=lambda: _trace_tables(name),
+        charts=lambda: _trace_charts(name),
+        figures=figures,
+    )
+
+
 ITEMS = (
     Item(
         "ack-overhead-tso-off",
@@ -263,27 +279,17 @@ ITEMS = (
         figures=_one_figures,
         checks=_divisor_checks,
     ),
-    Item(
+    _trace(
         "rr-trace-deferred-acks",
-        "trace",
         "tcpdump trace of a netperf TCP_RR test",
-        "rr-bursts",
-        ("rr-trace-deferred-acks",),
         "transactions 1 to 4; the charts are ours",
-        tables=lambda: _trace_tables("rr-trace-deferred-acks"),
-        charts=lambda: _trace_charts("rr-trace-deferred-acks"),
-        figures=_deferred_figures,
+        _deferred_figures,
     ),
-    Item(
+    _trace(
         "rr-trace-ack-every-other",
-        "trace",
         "when the receiver is doing ack-every-other",
-        "rr-bursts",
-        ("rr-trace-ack-every-other",),
         "transactions 2 and 3; the charts are ours",
-        tables=lambda: _trace_tables("rr-trace-ack-every-other"),
-        charts=lambda: _trace_charts("rr-trace-ack-every-other"),
-        figures=_every_other_figures,
+        _every_other_figures,
     ),
 )
 

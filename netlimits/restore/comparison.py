@@ -21,7 +21,7 @@ from netlimits.evidence.network import script
 from netlimits.evidence.network.comparison import Difference, differences, uncompared
 from netlimits.evidence.network.state import NetworkState, loaded, parsed, saved
 from netlimits.hosts.base import Host
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Command, Completed, Experiment, decoding
 from netlimits.restore import undo_commands
 from netlimits.restore.originals import quoted_lines
@@ -109,7 +109,7 @@ class StateComparison:
                 path = self._archive.path / _file(role)
                 raise ArchiveUnwritable(f"{path}: {one_line(error)}") from None
 
-        at_once(take, [role for role in self._archive.machines if self._sets.get(role)])
+        concurrently(take, [role for role in self._archive.machines if self._sets.get(role)])
 
     def compare(
         self, run: Callable[[str, Command], Completed], skipped: Collection[str] = ()
@@ -120,7 +120,7 @@ class StateComparison:
         """
         self.result = ComparisonResult()
         roles = [role for role in self._archive.machines if role not in skipped]
-        at_once(lambda role: self._compare(role, run), [r for r in roles if self._kept(r)])
+        concurrently(lambda role: self._compare(role, run), [r for r in roles if self._kept(r)])
         ours = {line for some in self.result.ours.values() for line in some}
         self.result.others = [
             line for line in self.result.others if line.split(": ", 2)[-1] not in ours

@@ -14,7 +14,7 @@ from typing import Any
 
 from netlimits.model import Command, Completed
 from netlimits.settings._base import Setting, State, Traits
-from netlimits.settings._schema import options, whole
+from netlimits.settings._schema import integer, options
 from netlimits.settings._values import NamedValues, Values
 
 _LINE = re.compile(r"^(?P<name>[A-Za-z][A-Za-z ]*):\s*(?P<value>[0-9]+|n/a)\s*$")
@@ -38,7 +38,7 @@ class Quantities(NamedValues):
     schema: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        number = whole(self.least, 2**31 - 1)
+        number = integer(self.least, 2**31 - 1)
         self.schema = options(
             dict.fromkeys(self.names, number),
             title=self.title,

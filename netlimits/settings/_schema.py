@@ -30,7 +30,7 @@ def options(
     }
 
 
-def whole(minimum: int, maximum: int, description: str = "", **more: Any) -> dict[str, Any]:
+def integer(minimum: int, maximum: int, description: str = "", **more: Any) -> dict[str, Any]:
     about = {"description": description} if description else {}
     return {"type": "integer", "minimum": minimum, "maximum": maximum, **about, **more}
 

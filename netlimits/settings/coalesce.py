@@ -13,7 +13,7 @@ from typing import Any
 
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State, Traits
-from netlimits.settings._schema import SWITCH, options, whole
+from netlimits.settings._schema import SWITCH, integer, options
 from netlimits.settings._values import NamedValues, Values
 
 _PAIR = re.compile(r"^(?P<kind>Adaptive|CQE mode) RX: (?P<rx>\S+)\s+TX: (?P<tx>\S+)\s*$")
@@ -47,7 +47,7 @@ class Coalesce(NamedValues):
         reset_by=("channels",),
     )
     schema: Mapping[str, Any] = options(
-        {name: (whole(0, 2**32 - 1) if name in _NUMBERS else SWITCH) for name in _NAMES},
+        {name: (integer(0, 2**32 - 1) if name in _NUMBERS else SWITCH) for name in _NAMES},
         title="Interrupt coalescing of the data interface",
         description="As in ethtool -C.",
     )

@@ -11,7 +11,7 @@ from typing import Any, NotRequired, TypedDict
 
 from netlimits.model import Command, Completed, decoding
 from netlimits.settings._base import State, Traits
-from netlimits.settings._schema import options, whole
+from netlimits.settings._schema import integer, options
 from netlimits.settings._values import NamedValues, Values, differing
 
 _WORDS = {
@@ -50,7 +50,7 @@ class Gso(NamedValues):
     name = "gso"
     traits = Traits(separate=True, tried=True, watched="partly", leaves=("link",))
     schema: Mapping[str, Any] = options(
-        {name: whole(2000, 524280, about) for name, about in _ABOUT.items()},
+        {name: integer(2000, 524280, about) for name, about in _ABOUT.items()},
         title="Largest segments of the data interface (BIG TCP)",
         description="As in ip link; the kernel's default is 65536 for all of them.",
     )

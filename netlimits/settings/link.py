@@ -15,7 +15,7 @@ from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import carrier
 from netlimits.settings._base import Setting, State, Traits
-from netlimits.settings._schema import if_fixed, options, switch, whole
+from netlimits.settings._schema import if_fixed, integer, options, switch
 from netlimits.settings._values import is_number
 
 _FIELD = re.compile(r"^\t(?P<name>[A-Z][A-Za-z -]*): +(?P<value>.*?)\s*$")
@@ -31,7 +31,7 @@ class Link(Setting):
     traits = Traits(watched="partly", restarts=True, drops_carrier=True, changes_path=True)
     schema: Mapping[str, Any] = options(
         {
-            "speed": whole(1, 2**31 - 1, "Mbit/s, such as 2500; the NIC must support it."),
+            "speed": integer(1, 2**31 - 1, "Mbit/s, such as 2500; the NIC must support it."),
             "duplex": {"enum": ["half", "full"]},
             "autoneg": switch(
                 "on: advertise only modes of this speed; off: force the speed, which 2.5GBASE-T "

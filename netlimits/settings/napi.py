@@ -13,7 +13,7 @@ from typing import Any
 
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State, Traits
-from netlimits.settings._schema import options, whole
+from netlimits.settings._schema import integer, options
 from netlimits.settings._values import NamedValues, Values, is_number
 
 _FILES = {"gro_flush_timeout": "gro_flush_timeout", "defer_hard_irqs": "napi_defer_hard_irqs"}
@@ -28,12 +28,12 @@ class Napi(NamedValues):
     traits = Traits(separate=True, watched="partly", leaves=("queue setting",))
     schema: Mapping[str, Any] = options(
         {
-            "gro_flush_timeout": whole(
+            "gro_flush_timeout": integer(
                 0,
                 1_000_000_000,
                 "Nanoseconds that merged segments may wait for more segments (0: none).",
             ),
-            "defer_hard_irqs": whole(
+            "defer_hard_irqs": integer(
                 0,
                 2**31 - 1,
                 "Empty polls before the interrupt is switched on again "

@@ -14,7 +14,7 @@ from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import _routes
 from netlimits.settings._base import Setting, State, Traits
-from netlimits.settings._schema import options, whole
+from netlimits.settings._schema import integer, options
 
 _SCRIPT = (
     f'{_routes.SHOW}routes -4 main "$1" || exit 1; '
@@ -22,7 +22,7 @@ _SCRIPT = (
 )
 _LOCKED = {"cwnd"}  # without a lock the kernel ignores it
 
-_COUNT = whole(1, 65535)
+_COUNT = integer(1, 65535)
 
 
 class Route(Setting):

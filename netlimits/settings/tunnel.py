@@ -17,7 +17,7 @@ from typing import Any, NotRequired, TypedDict
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, Machine, decoding
 from netlimits.settings._base import Setting, State, Traits
-from netlimits.settings._schema import options, whole
+from netlimits.settings._schema import integer, options
 
 INTERFACE = "nltun0"
 
@@ -92,8 +92,8 @@ class Tunnel(Setting):
                 "enum": list(KINDS),
                 "description": "The protocol; wireguard needs the program `wg` on both hosts.",
             },
-            "port": whole(1024, 65535, "UDP port; default: the protocol's own."),
-            "mtu": whole(
+            "port": integer(1024, 65535, "UDP port; default: the protocol's own."),
+            "mtu": integer(
                 1280, 65535, "MTU; default: that of the data interface, less the tunnel's headers."
             ),
             "network": {

@@ -49,7 +49,7 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
         A block for each separate comparison (`_separate_improvements`), then a block for each
         metric. If the table has limits and several columns, the last block shows the limits.
     """
-    layout, direction = _Layout.of(table, intervals), table.attrs.get("direction", "send")
+    layout, direction = _Layout.from_table(table, intervals), table.attrs.get("direction", "send")
     table = pd.DataFrame(table)  # a copy without attrs, since pandas copies attrs to every part
     table.attrs = {}
     blocks: list[Block] = []
@@ -158,7 +158,7 @@ class _Layout:
     unreported: frozenset[tuple[str, tuple[str, ...]]]
 
     @classmethod
-    def of(cls, table: pd.DataFrame, intervals: bool) -> _Layout:
+    def from_table(cls, table: pd.DataFrame, intervals: bool) -> _Layout:
         place = list(table.columns)
         keys = place[2 : place.index("value")]
         names = table.attrs.get("factors", {})

@@ -503,7 +503,7 @@ def test_what_was_parsed_before_is_read_again_in_pieces_too(tmp_path, monkeypatc
         assert reparse.reparse(campaign) == (18, changed)
         assert sorted(record.run.number for record in read) == [*range(1, 19)]
         campaign.archive.close()
-    assert any(part.about["again"] for part in reader.open(out).archive.parts())
+    assert any(part.about["repeated"] for part in reader.open(out).archive.parts())
 
 
 def test_csv_comes_in_pieces(out, tmp_path):

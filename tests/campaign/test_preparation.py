@@ -42,9 +42,9 @@ def steps(preparation: Preparation, of: Setup, pace: SettingUse | None = None) -
 def test_settings_are_reached_in_the_files_order_on_each_role():
     of = setup(use("mtu", *BOTH, mtu=1500), use("offload", "sender", tso="off"))
     assert steps(Preparation(MACHINES), of) == [
-        "reach sender mtu",
-        "reach receiver mtu",
-        "reach sender offload",
+        "set sender mtu",
+        "set receiver mtu",
+        "set sender offload",
     ]
 
 
@@ -56,30 +56,28 @@ def test_the_ends_of_a_tunnel_get_the_addresses_of_both_and_it_is_reached_once()
     assert [(step.options["local"], step.options["remote"]) for step in turn] == [
         ("192.0.2.1", "192.0.2.2"), ("192.0.2.2", "192.0.2.1"),
     ]  # fmt: skip
-    assert steps(preparation, of) == ["reach sender tunnel", "reach receiver tunnel"]
-    assert steps(preparation, of) == ["reach sender tunnel", "reach receiver tunnel"]
-    assert steps(preparation, setup()) == ["leave receiver tunnel", "leave sender tunnel"]
+    assert steps(preparation, of) == ["set sender tunnel", "set receiver tunnel"]
+    assert steps(preparation, of) == ["set sender tunnel", "set receiver tunnel"]
+    assert steps(preparation, setup()) == ["restore receiver tunnel", "restore sender tunnel"]
 
 
 def test_what_an_earlier_run_set_and_this_one_leaves_out_comes_first_the_last_set_first():
     preparation = Preparation(MACHINES)
     steps(preparation, setup(use("mtu", "sender", mtu=1400), use("offload", "sender", tso="off")))
     some = setup(use("offload", "sender", gso="off"))
-    left = ["leave sender offload", "leave sender mtu"]
-    assert steps(preparation, some) == [*left, "reach sender offload"], (
-        "tso is left, and with it all"
-    )
-    assert steps(preparation, some) == ["reach sender offload"]
-    assert steps(preparation, setup()) == ["leave sender offload"]
+    left = ["restore sender offload", "restore sender mtu"]
+    assert steps(preparation, some) == [*left, "set sender offload"], "tso is left, and with it all"
+    assert steps(preparation, some) == ["set sender offload"]
+    assert steps(preparation, setup()) == ["restore sender offload"]
     assert steps(preparation, setup()) == []
 
 
 def test_the_hosts_of_one_setting_come_to_it_in_one_turn():
     preparation = Preparation(MACHINES)
     of = setup(use("mtu", *BOTH, mtu=1500), use("offload", "sender", tso="off"))
-    both = [["reach sender mtu", "reach receiver mtu"], ["reach sender offload"]]
+    both = [["set sender mtu", "set receiver mtu"], ["set sender offload"]]
     assert turns(preparation, of) == both
-    left = [["leave sender offload"], ["leave receiver mtu", "leave sender mtu"]]
+    left = [["restore sender offload"], ["restore receiver mtu", "restore sender mtu"]]
     assert turns(preparation, setup()) == left
     turns(preparation, of)
     assert turns(preparation, setup(), refused=1) == left[:1]
@@ -90,7 +88,7 @@ def test_a_run_leaves_alone_what_others_set_on_hosts_that_are_not_its_own():
     preparation = Preparation(MACHINES)
     steps(preparation, setup(use("mtu", *BOTH, mtu=1400)))
     ((step,),) = preparation.turns(setup(), ENDS, roles=("sender",))
-    assert (step.act, step.role, step.name) == ("leave", "sender", "mtu")
+    assert (step.act, step.role, step.name) == ("restore", "sender", "mtu")
 
 
 def test_what_changes_with_the_queues_is_looked_at_before_they_do_the_paces_qdisc_too():
@@ -101,18 +99,18 @@ def test_what_changes_with_the_queues_is_looked_at_before_they_do_the_paces_qdis
         pace=Pace(1e8, 1e8),
     )
     assert steps(Preparation(MACHINES), of, TBF) == [
-        "look sender ring",
-        "look sender qdisc",
-        "reach sender channels",
-        "reach sender ring",
-        "reach receiver ring",
-        "reach sender qdisc",
+        "read sender ring",
+        "read sender qdisc",
+        "set sender channels",
+        "set sender ring",
+        "set receiver ring",
+        "set sender qdisc",
     ]
 
 
 def test_a_pace_makes_its_own_qdisc_anew_and_a_run_without_one_leaves_it():
     preparation = Preparation(MACHINES)
     paced = setup(pace=Pace(1e8, 1e8))
-    assert steps(preparation, paced, TBF) == ["reach sender qdisc"]
-    assert steps(preparation, paced, TBF) == ["reach sender qdisc"]
-    assert steps(preparation, setup()) == ["leave sender qdisc"]
+    assert steps(preparation, paced, TBF) == ["set sender qdisc"]
+    assert steps(preparation, paced, TBF) == ["set sender qdisc"]
+    assert steps(preparation, setup()) == ["restore sender qdisc"]

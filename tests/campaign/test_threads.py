@@ -128,11 +128,11 @@ def test_more_configurations_than_are_kept_are_specified_by_several_threads(
     machines = {
         f"hosts-{n}": Machine(f"hosts-{n}", "x", "data0", f"192.0.2.{n}") for n in range(1, 9)
     }
-    of = Specifications(plan, machines, {})
+    kept = Specifications(plan, machines, {})
     runs = [*itertools.islice(plan.runs(), 24)]
 
     def specify(begin: int) -> None:
         for run in 40 * (runs[begin:] + runs[:begin]):
-            assert of.of(run).options["send_size"] == run.values["send_size"]
+            assert kept.for_run(run).options["send_size"] == run.values["send_size"]
 
     at_the_same_time(*(lambda begin=begin: specify(begin) for begin in range(0, 24, 4)))

@@ -14,7 +14,13 @@ from netlimits import charts
 from netlimits.charts import kinds
 from netlimits.experiment import report_schema
 
-FRAMES = {"runs": "frame", "intervals": "intervals", "packets": "packets", "timelines": "frame"}
+FRAMES = {
+    "runs": "frame",
+    "intervals": "intervals",
+    "packets": "packets",
+    "timelines": "frame",
+    "sensitivities": "frame",
+}
 
 
 def parameters(function: Any) -> list[inspect.Parameter]:
@@ -35,10 +41,13 @@ def test_a_charts_line_says_what_its_function_takes(kind: charts.ChartKind) -> N
     assert set(kind.options) <= set(report_schema.OPTIONS)
 
 
-@pytest.mark.parametrize("kind", charts.CHARTS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in charts.CHARTS if kind.table], ids=lambda kind: kind.name
+)
 def test_the_table_beside_a_chart_takes_what_is_not_the_drawings_alone(
     kind: charts.ChartKind,
 ) -> None:
+    assert kind.table
     _, *options = parameters(charts._function(kind.table))
     assert set(kind.cosmetic) <= set(kind.options)
     assert {*kind.options} - {*kind.cosmetic} <= {p.name for p in options}

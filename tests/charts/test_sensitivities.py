@@ -26,9 +26,9 @@ def test_a_panel_a_workload_and_a_bar_with_its_state_a_resource():
     assert high - low < 4  # an interval of few blocks does not dwarf the bars
 
 
-def test_runs_without_a_change_have_none():
+def test_a_frame_that_cannot_be_drawn_is_an_error():
     runs = pd.DataFrame({"run": [1], "status": ["ok"], "throughput_mbps": [9.0]})
-    with pytest.raises(DataError, match="no run was made with a change"):
+    with pytest.raises(DataError, match=r"no column is called resource, sensitivity.*nl\.sens"):
         charts.sensitivities(runs)
     with pytest.raises(DataError, match="no resource was changed"):
         charts.sensitivities(TABLE[:0])

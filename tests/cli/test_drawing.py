@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from limits.test_sequel import FULL, campaign
 from recorded import edited, recorded
 
 from netlimits.cli.figures import figures
@@ -88,6 +89,17 @@ def test_options_that_a_chart_has_not_are_refused(tmp_path):
         DataError, match="--window: spread has no such option; use highest_average, aggregate"
     ):
         names(folder, *words, "--window", 1)
+
+
+def test_the_sensitivities_of_a_file_of_runs_are_drawn(tmp_path):
+    path = tmp_path / "runs.csv"
+    runs = campaign(FULL, sender_cpu={"local_cpu_peak_pct": 100.0})
+    runs.to_csv(path, index=False)
+    assert names(path, "--chart", "sensitivities") == ["sensitivities.svg"]
+    assert "ruled out" in about(path, {"chart": "sensitivities"})["sensitivities"]
+    runs.loc[runs["intervention"] == "none"].to_csv(path, index=False)
+    with pytest.raises(DataError, match="no resource was changed"):
+        names(path, "--chart", "sensitivities")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from netlimits.campaign.interrupt import Interrupted, interruptible
 from netlimits.hosts.patience import USUAL, Patience
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Command
 
 
@@ -37,11 +37,11 @@ def test_what_is_at_once_is_in_order_and_the_first_error_is_raised_when_all_have
             raise ValueError(number)
         return number * 2
 
-    assert at_once(act, [1, 2, 4], 2) == [2, 4, 8]
-    assert at_once(act, []) == []
+    assert concurrently(act, [1, 2, 4], 2) == [2, 4, 8]
+    assert concurrently(act, []) == []
     ended.clear()
     with pytest.raises(ValueError, match="3"):
-        at_once(act, range(7), 3)
+        concurrently(act, range(7), 3)
     assert sorted(ended) == list(range(7))
 
 
@@ -61,7 +61,7 @@ def test_a_wait_for_many_is_interrupted_and_what_is_under_way_is_told():
     sender = threading.Thread(target=signal_when_begun)
     sender.start()
     with pytest.raises(Interrupted, match="SIGTERM"), interruptible():
-        at_once(act, range(5), 2, leave=leave.set)
+        concurrently(act, range(5), 2, leave=leave.set)
     sender.join()
     assert leave.is_set()
     assert set(ended) <= {0, 1}, "nothing more is begun"

@@ -9,7 +9,7 @@ from threading import Event
 
 from waiting import LONG, wait
 
-from netlimits.hosts.threads import MOST, Drain, at_once
+from netlimits.hosts.threads import MOST, Drain, concurrently
 
 
 def test_no_more_than_some_hosts_are_at_it_at_the_same_time():
@@ -27,7 +27,7 @@ def test_no_more_than_some_hosts_are_at_it_at_the_same_time():
         return item
 
     items = range(3 * MOST)
-    assert at_once(act, items) == [*items]
+    assert concurrently(act, items) == [*items]
     assert most == MOST
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli.shared.output import echo
 
 
 @click.command()

@@ -17,12 +17,12 @@ QUEUES = "/sys/class/net/data0/queues"
 
 
 class Kernel:
-    """A host with two sysctls, queues, and RPS on receiving ones; `made` come with a write."""
+    """A host with two sysctls, queues, and RPS on receiving ones; `new_masks` come with a write."""
 
     def __init__(self) -> None:
         self.sysctls = {"net.core.a": "0", "net.core.b": "0"}
         self.masks = {"rx-0": "0"}
-        self.made: dict[str, str] = {}
+        self.new_masks: dict[str, str] = {}
         self.queues, self.most = 1, 2
 
     def __call__(self, command: Command) -> Completed:
@@ -40,7 +40,7 @@ class Kernel:
                 return answer(command)
             case ("tee", path):
                 self.masks[path.split("/")[-2]] = command.stdin.strip()
-                self.masks |= self.made
+                self.masks |= self.new_masks
                 return answer(command, command.stdin)
         lines = "".join(f"{QUEUES}/{q}/rps_cpus:{m}\n" for q, m in self.masks.items())
         return answer(command, f"online 0-1\n{lines}")
@@ -120,10 +120,10 @@ def test_what_the_last_reading_refuses_is_read_anew(bench):
 
 
 def test_a_part_that_came_later_is_written_down_before_it_is_changed(bench):
-    bench.kernel.made = {"rx-1": "1"}
+    bench.kernel.new_masks = {"rx-1": "1"}
     bench.reach("rps", {"cpus": "0"})
     assert bench.kernel.masks == {"rx-0": "1", "rx-1": "1"}
-    bench.kernel.made = {}
+    bench.kernel.new_masks = {}
     assert bench.reach("rps", {"cpus": "0-1"})[0] == "read"
     bench.changes.restore()
     assert bench.kernel.masks == {"rx-0": "0", "rx-1": "1"}

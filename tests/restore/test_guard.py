@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import signal
@@ -864,6 +865,15 @@ def test_a_claim_of_any_text_is_one_or_none(text, now):
 def test_a_claim_of_any_values_can_be_printed(values):
     claim = parse(json.dumps(values), 5)
     assert claim is None or str(claim).isprintable()
+
+
+@pytest.mark.parametrize("key", ["since", "until"])
+@pytest.mark.parametrize("time", [math.nan, math.inf, "nan"])
+def test_a_claim_without_a_time_is_none(key, time):
+    names = ("campaign", "id", "controller", "user")
+    fields = {**dict.fromkeys(names, "x"), "pid": 1, "since": 1, "until": 9}
+    assert parse(json.dumps(fields), 5)
+    assert parse(json.dumps(fields | {key: time}), 5) is None
 
 
 def test_what_is_shown_to_people():

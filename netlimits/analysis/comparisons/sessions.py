@@ -91,11 +91,11 @@ def widened(
     the contrast.
     """
     margin = math.log1p(differ_by)
-    away = math.log(contrast.value)
-    if abs(away) <= margin:
+    log_ratio = math.log(contrast.value)
+    if abs(log_ratio) <= margin:
         p = 1.0
     else:
-        nearer = contrasts.ratio(top * math.exp(-math.copysign(margin, away)), bottom)
+        nearer = contrasts.ratio(top * math.exp(-math.copysign(margin, log_ratio)), bottom)
         p = nearer.p
     low, high = contrast.low / (1 + differ_by), contrast.high * (1 + differ_by)
     return contrast._replace(low=low, high=high, p=p)

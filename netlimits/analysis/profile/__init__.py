@@ -69,7 +69,7 @@ def profile(
     direction = frames.direction(others)
     groups = [*_groups(runs, others, keys)]
     rows: list[dict[str, Any]] = []
-    dispersions = {end: Dispersion.of(end, [g.profiled for g in groups]) for end in ENDS}
+    dispersions = {end: Dispersion.from_groups(end, [g.profiled for g in groups]) for end in ENDS}
     for group in groups:
         for end in ENDS:
             rows += _rows(group, end, dispersions[end])

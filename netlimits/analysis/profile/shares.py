@@ -51,7 +51,7 @@ class Dispersion:
     degrees: np.ndarray
 
     @classmethod
-    def of(cls, end: str, groups: Sequence[pd.DataFrame]) -> Dispersion:
+    def from_groups(cls, end: str, groups: Sequence[pd.DataFrame]) -> Dispersion:
         """Estimate the dispersion at an end from the profiled runs of each configuration."""
         squares, degrees = np.zeros(len(CATEGORIES)), np.zeros(len(CATEGORIES))
         for counts in (counts_of(runs, end) for runs in groups):

@@ -66,7 +66,7 @@ def _last_versions(campaign: Logbook) -> Iterator[Record]:
 
 def _interpret(record: Record, specifications: Specifications, entries: list[RawEntry]) -> Record:
     try:
-        parsed = interpret.read(specifications.of(record.run), entries)
+        parsed = interpret.read(specifications.for_run(record.run), entries)
     except ToolFailure as error:
         status: Any = error.status
         return replace(record, status=status, reason=str(error), figures={}, interim=())

@@ -127,7 +127,7 @@ class Concurrency:
         self._news: SimpleQueue[_Over | _Called] = SimpleQueue()
         self._cut = Cut()
         self._going: dict[int, Job] = {}
-        self._away: set[str] = set()
+        self._unreachable: set[str] = set()
         for role in gone:
             dispatch.lose(role)
         self._heard = dict.fromkeys(dispatch.hosts, time.monotonic())
@@ -141,7 +141,7 @@ class Concurrency:
                 self._stop.check()
                 for number in self._dispatch.ready(time.monotonic()):
                     self._begin(number)
-                if not self._going and not self._away:
+                if not self._going and not self._unreachable:
                     break
                 self._renew()
                 if record := self._hear():
@@ -208,7 +208,7 @@ class Concurrency:
 
     def _call(self, role: str) -> None:
         """Reconnect to a host in a separate thread."""
-        self._away.add(role)
+        self._unreachable.add(role)
 
         def call() -> None:
             try:
@@ -220,7 +220,7 @@ class Concurrency:
         Thread(target=call, name=f"call {role}", daemon=True).start()
 
     def _came_back(self, news: _Called) -> None:
-        self._away.remove(news.role)
+        self._unreachable.remove(news.role)
         if news.error is None:
             self._dispatch.back(news.role)
             self._heard[news.role] = time.monotonic()
@@ -237,7 +237,7 @@ class Concurrency:
         if now - self._looked < self._renew_after / 4:
             return
         self._looked = now
-        busy = {role for job in self._going.values() for role in job.hosts} | self._away
+        busy = {role for job in self._going.values() for role in job.hosts} | self._unreachable
         heard = self._heard.items()
         late = [role for role, at in heard if now - at > self._renew_after and role not in busy]
         if not late:

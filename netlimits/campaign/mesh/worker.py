@@ -38,7 +38,7 @@ from netlimits.errors import (
 from netlimits.hosts import connect
 from netlimits.hosts.base import Host
 from netlimits.hosts.patience import Patience
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Machine, Run
 from netlimits.restore.guard.guards import PATIENCE, RESTORE_SECONDS
 from netlimits.restore.restoration import restore_from_journal
@@ -248,7 +248,7 @@ def _reached(
         except HostError as error:
             gone[role] = str(error).removeprefix(f"{role}: ")
 
-    at_once(call, [role for role in machines if role not in hosts])
+    concurrently(call, [role for role in machines if role not in hosts])
     return hosts, gone
 
 

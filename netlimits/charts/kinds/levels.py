@@ -12,7 +12,7 @@ from netlimits.analysis.percentiles import percentiles
 from netlimits.analysis.spread import spread
 from netlimits.analysis.statistics.intervals import ENOUGH
 from netlimits.charts._colours import SeriesStyle, series_styles
-from netlimits.charts._labels import heading, log_axis, thousands
+from netlimits.charts._labels import heading, log_axis, thousands, title_of
 from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
@@ -163,7 +163,6 @@ def _chart(
         axes.set_ylim(len(parts) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(metric.label)
-        by = " and ".join(wording.name(key) for key in keys)
-        title = title or (f"{metric.title} by {by}" if by else metric.title)
+        title = title or title_of(metric, keys)
         heading(axes, title, metric.direction, about, *caveats.notes(frame, [metric.column]))
     return chart

@@ -73,10 +73,9 @@ def mesh_links(
         for row in table[table["outlier"]].to_dict("records"):
             corner = (place[row[RECEIVER]] - 0.5, place[row[SENDER]] - 0.5)
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="#000000", lw=1.6))
-        every = -(-len(names) // LABELLED)
-        ticks = range(0, len(names), every)
-        axes.set_xticks(ticks, [names[tick] for tick in ticks], rotation=90)
-        axes.set_yticks(ticks, [names[tick] for tick in ticks])
+        ticks, labels = _ticks(names, LABELLED)
+        axes.set_xticks(ticks, labels, rotation=90)
+        axes.set_yticks(ticks, labels)
         axes.grid(visible=False)
         axes.set_xlabel("Receiver")
         axes.set_ylabel("Sender")
@@ -126,15 +125,19 @@ def mesh_hosts(
             axes.plot(x, y, marker, color=colour, ms=4.5, label=f"as {end}")
             odd = rows["outlier"].to_numpy(dtype=bool)
             axes.plot(x[odd], np.array(y)[odd], "o", mfc="none", mec="#000000", ms=10, mew=1.4)
-        every = -(-len(names) // (2 * LABELLED))
-        ticks = range(0, len(names), every)
-        axes.set_yticks(ticks, [names[tick] for tick in ticks])
+        axes.set_yticks(*_ticks(names, 2 * LABELLED))
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(f"{metric.title}, % from the median of all hosts")
         axes.legend(loc="best")
         heading(axes, title or f"{metric.title} by host", *_notes(frame, of, pool))
     return chart
+
+
+def _ticks(names: Sequence[str], most: int) -> tuple[Sequence[int], Sequence[str]]:
+    """Return the places and names of every host, or of every nth if there are more than `most`."""
+    every = -(-len(names) // most)
+    return range(0, len(names), every), names[::every]
 
 
 def _notes(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import pandas as pd
 from netlimits.analysis import caveats, frames, wording
 from netlimits.analysis.percentiles import percentiles as percentile_frame
 from netlimits.charts._colours import series_styles
-from netlimits.charts._labels import heading, label_ends, thousands
+from netlimits.charts._labels import heading, label_ends, thousands, title_of
 from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 
@@ -64,12 +64,11 @@ def percentiles(
         axes.set_xlabel("Percentile of the runs")
         axes.set_ylabel(metric.label)
         thousands(axes)
-        by = " and ".join(wording.name(k) for k in keys)
         runs = f"{counts[0]} to {counts[-1]} runs"
         if len(counts) == 1:
             runs = f"{counts[0]} run{'' if counts[0] == 1 else 's'}"
         about = f"{runs} a curve" if keys else runs
-        title = title or (f"{metric.title} by {by}" if by else metric.title)
+        title = title or title_of(metric, keys)
         heading(axes, title, metric.direction, about, *caveats.notes(frame, [metric.column]))
         marks.key(figure)
         if keys:

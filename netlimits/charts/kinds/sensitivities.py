@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from netlimits.charts import KINDS
 from netlimits.charts._colours import BLUE, GREY, VERMILION
 from netlimits.charts._labels import heading
 from netlimits.charts._style import Chart, blank, style
@@ -28,21 +27,24 @@ def sensitivities(frame: pd.DataFrame, title: str | None = None) -> Chart:
     is near 0, the resource does not.
 
     Args:
-        frame: The runs of a diagnosis, or the frame that `nl.sensitivities` returned.
+        frame: The frame that `nl.sensitivities` returned.
         title: Title of the chart, instead of a standard title.
 
     Returns:
         A panel for each workload: a row for each resource, over Δ ln throughput / Δ ln resource.
 
     Raises:
-        DataError: No resource was changed.
+        DataError: The frame has other columns, or no resource was changed.
     """
-    known = {*_NEEDED} <= {*frame.columns}
-    table = frame if known else KINDS["sensitivities"].alternative(frame, {})
-    if table.empty:
+    if lacking := [name for name in _NEEDED if name not in frame.columns]:
+        raise DataError(
+            f"no column is called {', '.join(lacking)}; draw the frame that `nl.sensitivities` "
+            "returns for a campaign or its runs"
+        )
+    if frame.empty:
         raise DataError("no resource was changed: there are no sensitivities to draw")
-    keys = list(table.columns[: list(table.columns).index("resource")])
-    parts = list(table.groupby(keys, sort=False)) if keys else [((), table)]
+    keys = list(frame.columns[: list(frame.columns).index("resource")])
+    parts = list(frame.groupby(keys, sort=False)) if keys else [((), frame)]
     with style():
         figure, panels = blank(6.8, 0.9 + sum(0.45 + 0.3 * len(part) for _, part in parts),
                                len(parts))  # fmt: skip

@@ -21,7 +21,7 @@ from netlimits.evidence import facts
 from netlimits.evidence.clocks import Offset, measured
 from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host, must
-from netlimits.hosts.threads import MOST, at_once
+from netlimits.hosts.threads import MOST, concurrently
 from netlimits.model import Command, Machine, decoding
 from netlimits.tools import Features
 
@@ -196,7 +196,7 @@ def _each(act: Callable[[str], Any], roles: Iterable[str]) -> tuple[dict[str, An
             return Finding(role, "host", "error", str(error).removeprefix(f"{role}: "))
 
     roles = list(roles)
-    outcomes = dict(zip(roles, at_once(guarded, roles), strict=True))
+    outcomes = dict(zip(roles, concurrently(guarded, roles), strict=True))
     findings = [each for each in outcomes.values() if isinstance(each, Finding)]
     return {r: each for r, each in outcomes.items() if not isinstance(each, Finding)}, findings
 
@@ -231,7 +231,9 @@ def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, PromptHost]) ->
     """
     several = MOST if len(machines) > FEW else 1
     offsets = dict(
-        zip(machines, at_once(lambda r: measured(hosts[r].run), machines, several), strict=True)
+        zip(
+            machines, concurrently(lambda r: measured(hosts[r].run), machines, several), strict=True
+        )
     )
     return {role: offset for role, offset in offsets.items() if offset}
 

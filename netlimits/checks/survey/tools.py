@@ -11,7 +11,7 @@ from netlimits.checks._base import Finding, Site
 from netlimits.checks.survey.prompt import PromptHost
 from netlimits.errors import DocumentError, InputError, NetlimitsError
 from netlimits.experiment import resolution
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.metrics import selectors
 from netlimits.model import Command, Experiment, Setup
 from netlimits.tools import Features, at_path, tool
@@ -46,7 +46,7 @@ def inventory(
     left_out = dict(skipped or {})
     names = [name for name in _tools_of(experiment) if name not in left_out]
     reached = experiment.ends["local"][0] in hosts
-    probed = at_once(lambda name: _probe(experiment, hosts, name), names, 4)
+    probed = concurrently(lambda name: _probe(experiment, hosts, name), names, 4)
     answers = dict(zip(names, probed, strict=True))
     features: dict[str, Features] = {}
     findings: list[Finding] = []
@@ -116,7 +116,7 @@ def _probe(
         servers = [role for role in experiment.roles if role in hosts]
     command = Command(("sh", "-c", 'command -v "$1"', "sh", server), deadline=10)
     for role, answer in zip(
-        servers, at_once(lambda r: hosts[r].run(command), servers, 8), strict=True
+        servers, concurrently(lambda r: hosts[r].run(command), servers, 8), strict=True
     ):
         if answer.status != 0:
             problem = f"there is no {server}; install {name} there too"

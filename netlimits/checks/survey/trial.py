@@ -25,7 +25,7 @@ from netlimits.errors import (
 )
 from netlimits.hosts.base import Host
 from netlimits.hosts.servers import Servers
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Command, Completed, Family, ServerAddress, Setup
 from netlimits.tools import PROGRAM_OPTIONS, tool
 
@@ -124,7 +124,7 @@ def findings(site: Site, hosts: Mapping[str, Host]) -> list[Finding]:
     if _client(site) in site.machines:
         for trial in trials(site):
             turns.setdefault((trial.tool, trial.role, trial.port), []).append(trial)
-    outcomes = at_once(lambda group: _in_turn(site, hosts, group), turns.values(), AT_ONCE)
+    outcomes = concurrently(lambda group: _in_turn(site, hosts, group), turns.values(), AT_ONCE)
     return [finding for group in outcomes for finding in group]
 
 

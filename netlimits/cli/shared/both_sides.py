@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from netlimits.cli import quoted
+from netlimits.cli.shared.output import quoted
 from netlimits.cli.shared.results import Results
 from netlimits.errors import DataError
 from netlimits.experiment import resolution

@@ -16,7 +16,6 @@ from netlimits.archive.records import unfinished
 from netlimits.campaign.interrupt import Interrupted, Stop, interruptible
 from netlimits.campaign.progress import Progress
 from netlimits.checks.survey import Survey
-from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared.hosts import free_command, say_changed
 from netlimits.cli.shared.lines import counts
 from netlimits.cli.shared.options import (
@@ -29,6 +28,7 @@ from netlimits.cli.shared.options import (
     VERBOSE,
     options_of,
 )
+from netlimits.cli.shared.output import echo, echo_json, quoted
 from netlimits.cli.shared.progress import display
 from netlimits.cli.shared.sides import pairs_at_once
 from netlimits.errors import (

@@ -14,12 +14,12 @@ from netlimits.archive.logbook import Logbook
 from netlimits.campaign import creation
 from netlimits.campaign.interrupt import Stop
 from netlimits.checks.survey import survey
-from netlimits.cli import echo
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.conduct import Conduct, conduct_options
 from netlimits.cli.shared.hosts import all_logged_in, restore_hosts, some_logged_in
 from netlimits.cli.shared.lines import say_warnings
 from netlimits.cli.shared.options import FOREIGN_HOSTS, YES
+from netlimits.cli.shared.output import echo
 from netlimits.errors import ArchiveError
 from netlimits.hosts.base import Host
 from netlimits.hosts.patience import Patience

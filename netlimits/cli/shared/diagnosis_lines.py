@@ -7,14 +7,15 @@ import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from netlimits.cli import echo, quoted
 from netlimits.cli.shared.lines import aligned
+from netlimits.cli.shared.output import echo, quoted
 from netlimits.evidence import facts
 from netlimits.limits.ladder.doses import RESOURCES, resource
+from netlimits.limits.ladder.workloads import observation
 from netlimits.limits.links import DataLinks
 from netlimits.model import Machine
 from netlimits.settings import setting
-from netlimits.tools import MEASURING
+from netlimits.tools import MEASURING, WORKLOADS
 from netlimits.units import cpus
 
 if TYPE_CHECKING:
@@ -113,8 +114,6 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    from netlimits.tools import WORKLOADS
-
     costs = [_short(row["cpu_us"][end]) for end in ("send", "receive")]
     limit = f"{row['limit']}{_detail(row)} ({row['state']})"
     if row["state"] == "open":
@@ -136,8 +135,6 @@ def _detail(row: Mapping[str, Any]) -> str:
 
 
 def _open(row: Mapping[str, Any]) -> Iterator[str]:
-    from netlimits.tools import WORKLOADS
-
     each = [
         f"{of['resource']} {of['state']}"
         + ("" if of["low"] is None else f" [{of['low']:.2f}, {of['high']:.2f}]")
@@ -177,8 +174,6 @@ def _short(value: float | None) -> str:
 
 
 def _ladder(rungs: Sequence[Mapping[str, Any]], transactions: Collection[str]) -> Iterator[str]:
-    from netlimits.tools import WORKLOADS
-
     if not rungs:
         return
     yield "What would help (each measured within the same blocks, then undone):"
@@ -202,8 +197,6 @@ def _ladder(rungs: Sequence[Mapping[str, Any]], transactions: Collection[str]) -
 
 
 def say_plan(workloads: Sequence[str], no_changes: bool) -> None:
-    from netlimits.limits.ladder.workloads import observation
-
     echo("# First each workload as the hosts are:")
     first, *_ = MEASURING
     echo(observation(workloads, "diagnose", "What limits the data rate?", tool=first))

@@ -1,4 +1,4 @@
-"""One direction of `netlimits diagnose`: its stages in their order, and the answer as JSON."""
+"""Measure a direction of `netlimits diagnose` in stages, and return the answer as JSON."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netlimits.cli import quoted
 from netlimits.cli.shared import diagnosis_lines, page
+from netlimits.cli.shared.output import quoted
 from netlimits.cli.shared.stages import A_RUN, Stages, say
 from netlimits.errors import InputError, one_line
+from netlimits.limits.ladder import workloads
+from netlimits.tools import WORKLOADS
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
@@ -28,9 +30,7 @@ Text = Callable[[Sequence[str], int, Sequence[Mapping[str, Any]]], str]
 def answer(
     stages: Stages, wanted: Sequence[str], tool: str, no_changes: bool, profile: bool = False
 ) -> tuple[bool, dict[str, Any]]:
-    """Carry out one direction; return True if all its runs are ok, and the answer as JSON."""
-    from netlimits.limits.ladder import workloads
-
+    """Measure a direction; return True if all its runs are ok, and the answer as JSON."""
     names = workloads.supported(tool, wanted)
     if not names:
         raise InputError(f"{tool} measures none of {', '.join(wanted)}")
@@ -53,7 +53,7 @@ def answer(
         campaign = observed
         stages.left_out.append("--no-changes: nothing was changed, so nothing is proven")
     else:
-        observed = stages.observe(text(names, 2, ()), beside(folder, "observed"))
+        observed = stages.observe(text(names, 2, ()), sibling(folder, "observed"))
         say("a dose of each resource that the counters do not rule out")
         dosed = stages.dose(observed, folder)
         if dosed is None and not stages.left_out:
@@ -70,10 +70,8 @@ def answer(
 def _profiles(observed: Campaign) -> Iterator[str]:
     from netlimits.analysis import frames
     from netlimits.analysis.profile import sentences
-    from netlimits.limits.ladder.sensitivity import WORKLOAD
-    from netlimits.tools import WORKLOADS
 
-    for name, rows in sentences.runs(observed.frame()).groupby(WORKLOAD, sort=False):
+    for name, rows in sentences.runs(observed.frame()).groupby(workloads.WORKLOAD, sort=False):
         spent = "; ".join(sentences.clauses(rows, frames.direction(rows)))
         yield f"{WORKLOADS.get(str(name), name)}: {spent}"
 
@@ -109,7 +107,7 @@ def row(
     }
 
 
-def again(campaign: Campaign) -> dict[str, Any]:
+def stored_answer(campaign: Campaign) -> dict[str, Any]:
     from netlimits.limits.ladder import diagnosis
 
     return row(campaign, ladder=diagnosis.helping(campaign)[:1])
@@ -136,9 +134,9 @@ def _ladder(stages: Stages, campaign: Campaign, text: Text) -> list[Help]:
                 2,
                 [{"roles": [role], setting: of} for (role, setting), of in kept.items()],
             ),
-            beside(stages.folder, f"{name}-observed"),
+            sibling(stages.folder, f"{name}-observed"),
         )
-        following = stages.dose(observed, beside(stages.folder, name))
+        following = stages.dose(observed, sibling(stages.folder, name))
         rows = diagnosis.workloads(following or observed)
         rungs[-1] = replace(first, then=f"{rows[0]['limit']} ({rows[0]['state']})")
         if following is None:
@@ -147,5 +145,5 @@ def _ladder(stages: Stages, campaign: Campaign, text: Text) -> list[Help]:
     return rungs
 
 
-def beside(folder: Path, what: str) -> Path:
+def sibling(folder: Path, what: str) -> Path:
     return folder.with_name(f"{folder.name}-{what}")

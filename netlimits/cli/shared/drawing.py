@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from netlimits.analysis import attempts, frames, pooling, wording
+from netlimits.analysis.frames import LIMITED_BY
 from netlimits.charts import KINDS, REQUIRED, SOURCES, ChartKind
 from netlimits.cli.shared import entries
 from netlimits.cli.shared.results import Results
@@ -41,7 +43,6 @@ def marked(results: Results) -> Results:
     wanted = any(entry.get("table") == VERDICTS for entry in results.report)
     if not wanted or results.campaign is None:
         return results
-    from netlimits.analysis.frames import LIMITED_BY
     from netlimits.limits import explained
 
     try:
@@ -116,8 +117,6 @@ def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
 
 def _with_metric(frame: pd.DataFrame, metric: str, say: Callable[[str], None]) -> pd.DataFrame:
     """Leave out configurations whose ok runs all lack the metric, unless all of them lack it."""
-    from netlimits.analysis import frames
-
     if "config" not in frame.columns or "status" not in frame.columns:
         return frame
     column = frames.column(frame, metric).column
@@ -136,8 +135,6 @@ def _split(
     results: Results, kind: ChartKind, entry: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, Any]:
     """Return the entry's options; `series` or `apart` gets each varying factor it does not name."""
-    from netlimits.analysis import attempts, pooling
-
     options = {name: value for name, value in entry.items() if name != "chart"}
     if (
         results.parts
@@ -182,8 +179,11 @@ def _data(
     results: Results, kind: ChartKind, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield a name suffix and the data for each figure; remove the options that select data."""
-    from netlimits.analysis import attempts, frames, wording
+    if kind.source == "sensitivities":
+        from netlimits.limits.ladder.sensitivity import sensitivities
 
+        yield "", sensitivities(results.frame)
+        return
     if kind.source == "runs":
         separate = options.pop("apart", [])
         if not separate:
@@ -212,7 +212,7 @@ def _data(
         return
     interim = results.intervals() if kind.source == "intervals" else None
     if interim is not None and limits:
-        interim = interim.assign(**{frames.LIMITED_BY: interim["run"].map(limits)})
+        interim = interim.assign(**{LIMITED_BY: interim["run"].map(limits)})
     role = options.pop("role", None) if kind.source == "packets" else None
     if not kind.single or results.campaign.imported:
         yield "", results.campaign.traces(role=role) if interim is None else interim
@@ -259,7 +259,6 @@ def _timelines(
 
 
 def _limits(results: Results) -> Mapping[int, str]:
-    from netlimits.analysis.frames import LIMITED_BY
 
     if LIMITED_BY not in results.frame.columns:
         return {}
@@ -275,10 +274,8 @@ def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
 
 
 def _ok_of_each(campaign: Campaign, most: int) -> Mapping[str, list[int]]:
-    from netlimits.analysis.attempts import without_profiled
-
-    attempts = without_profiled(campaign.frame(("status", "config")))
-    frame = attempts.drop_duplicates("run", keep="last")
+    measured = attempts.without_profiled(campaign.frame(("status", "config")))
+    frame = measured.drop_duplicates("run", keep="last")
     runs = frame.loc[frame["status"] == "ok", ["run", "config"]].sort_values("run")
     first = runs.groupby("config", sort=False, observed=True).head(most)
     numbers: dict[str, list[int]] = {}
@@ -303,8 +300,6 @@ def _file_name(campaign: Campaign, config: str) -> str:
 
 def _about(campaign: Campaign, run: Run) -> str:
     """Return a description of a run: "run 3, MTU 1500 bytes, GRO on"."""
-    from netlimits.analysis import wording
-
     words = [f"run {run.number}"]
     for name in _factors(campaign):
         value = run.values[name]

@@ -11,7 +11,7 @@ from typing import Any
 from netlimits.archive.logbook import Logbook
 from netlimits.campaign.mesh import shards
 from netlimits.checks.survey import refuse
-from netlimits.cli import echo, quoted
+from netlimits.cli.shared.output import echo, quoted
 from netlimits.errors import ConnectError, HostError, InputError, RestoreError, one_line
 from netlimits.experiment.hosts_file import machines
 from netlimits.experiment.mesh import pairs

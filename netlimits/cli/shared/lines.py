@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from netlimits.cli import echo
+from netlimits.cli.shared.output import echo
 from netlimits.errors import one_line
 from netlimits.model import tally_of_runs
 

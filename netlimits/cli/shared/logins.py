@@ -19,7 +19,7 @@ from netlimits.archive import registry
 from netlimits.archive.logbook import Logbook
 from netlimits.archive.records import unfinished
 from netlimits.archive.registry import Registration
-from netlimits.cli import echo, quoted
+from netlimits.cli.shared.output import echo, quoted
 from netlimits.errors import ArchiveError, ConnectError, InputError, NetlimitsError, one_line
 from netlimits.experiment.hosts_file import machines
 from netlimits.model import Command, Machine

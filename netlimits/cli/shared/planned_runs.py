@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from netlimits.campaign.dry_run import DryRun, Remark
-from netlimits.cli import echo
 from netlimits.cli.shared.lines import aligned, counted, lasting
+from netlimits.cli.shared.output import echo
 from netlimits.errors import escaped, one_line
 from netlimits.experiment import duet
 from netlimits.experiment.plan import TRIALS, Plan

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from netlimits.campaign.progress import Progress
-from netlimits.cli import echo
+from netlimits.cli.shared.output import echo
 from netlimits.errors import escaped, one_line
 from netlimits.metrics import COVERED_NOTED, HEADLINES, METRICS, OTHER_CPU_NOTED
 from netlimits.model import Experiment, Record, tally

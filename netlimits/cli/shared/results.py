@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from netlimits.charts import KINDS
-from netlimits.cli import echo, quoted
+from netlimits.cli.shared.output import echo, quoted
 from netlimits.errors import DataError, InputError
 from netlimits.metrics import metric
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netlimits.archive.reader import Campaign
-    from netlimits.cli.shared.table_options import TableOptions
+    from netlimits.cli.shared.options.tables import TableOptions
 
 
 Needed = Callable[[Sequence[Mapping[str, Any]]], frozenset[str] | None]
@@ -46,7 +46,7 @@ class Results:
     @property
     def report(self) -> Sequence[Mapping[str, Any]]:
         if self.parts:
-            return _together(self.parts)
+            return _joint_charts(self.parts)
         return self.campaign.experiment.report if self.campaign else ()
 
     @property
@@ -174,7 +174,7 @@ def _limits(part: Results) -> Mapping[str, Any]:
     return {key: e[key] for e in entries for key in ("link", "cap") if key in e}
 
 
-def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
+def _joint_charts(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
     """Return the first campaign's chart entries, with a series for each campaign.
 
     If all campaigns state a `link` or `cap` and these differ, each campaign keeps its own.

@@ -23,18 +23,18 @@ from netlimits.campaign import creation
 from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.checks import Finding
 from netlimits.checks.survey import Survey, look
-from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.conduct import Conduct
 from netlimits.cli.shared.hosts import all_logged_in
 from netlimits.cli.shared.lines import say_warnings
+from netlimits.cli.shared.output import echo, quoted
 from netlimits.errors import CheckError, InputError
 from netlimits.experiment import load
 from netlimits.experiment.plan import SEED_BITS, Plan, seeded
 from netlimits.hosts.base import Host
 from netlimits.limits.base import Intervention
 from netlimits.limits.figures import RunFigures
-from netlimits.limits.ladder import doses
+from netlimits.limits.ladder import doses, workloads
 from netlimits.limits.verdicts import Verdict
 from netlimits.model import Machine, Record
 from netlimits.restore.guard.claims import refuse_claimed
@@ -127,7 +127,6 @@ class Stages:
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
         """Return the plan with as many doses as fit the budget; None if no dose can be run."""
         from netlimits.limits import sequel
-        from netlimits.limits.ladder import workloads
         from netlimits.limits.proof import INTERVENTION, NONE
 
         length = workloads.seconds(_round_trip(observed))

@@ -172,7 +172,7 @@ def _memory(parts: Mapping[str, str]) -> dict[str, float]:
 
 def _data(connections: list[Connection], port: int) -> list[Connection]:
     """Return the connections on other ports than the tool's; if there are none, the large ones."""
-    if elsewhere := [c for c in connections if not c.on(port)]:
-        return elsewhere
+    if of_data := [c for c in connections if not c.on(port)]:
+        return of_data
     enough = max([DATA_BYTES, *(c.carried / 100 for c in connections)])
     return [c for c in connections if c.carried >= enough]

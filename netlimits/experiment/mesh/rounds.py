@@ -57,10 +57,10 @@ def circle(hosts: Sequence[H]) -> Iterator[list[tuple[H, H]]]:
 
     With an odd number of hosts, one of them rests in each round.
     """
-    still, *ring = [*hosts, None] if len(hosts) % 2 else list(hosts)
+    fixed, *ring = [*hosts, None] if len(hosts) % 2 else list(hosts)
     turning = deque(ring)
     for _ in ring:
-        order = [still, *turning]
+        order = [fixed, *turning]
         facing = zip(order, reversed(order), strict=True)
         chosen = list(itertools.islice(facing, len(order) // 2))
         yield [(a, b) for a, b in chosen if a is not None and b is not None]

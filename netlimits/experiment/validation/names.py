@@ -145,8 +145,8 @@ def refuse_own(metric: Metric, name: str, data: Mapping[str, Any]) -> None:
         why = f"{tool}'s own figures of {several} clients cannot be added up"
     else:
         return
-    instead = f"; take {bare}, which netlimits measures" if bare in names() else "; leave it out"
-    raise InputError(f"{name}: {why}{instead}")
+    advice = f"; take {bare}, which netlimits measures" if bare in names() else "; leave it out"
+    raise InputError(f"{name}: {why}{advice}")
 
 
 def _clients(data: Mapping[str, Any]) -> int:

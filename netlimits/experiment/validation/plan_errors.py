@@ -47,7 +47,7 @@ def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[Docum
             continue
         certain = sure + rest.later_errors(configurations)
         keys = {error.steps for error in certain}
-        more = _remains(experiment, [error.steps for error in known if error.steps], whole=False)
+        more = _remains(experiment, [error.steps for error in known if error.steps], all_cuts=False)
         return certain + [error for error in more.option_errors() if error.steps not in keys]
 
 
@@ -112,7 +112,7 @@ def _remains(
     cuts: Sequence[KeyPath],
     unsure: frozenset[str] = frozenset(),
     *,
-    whole: bool = True,
+    all_cuts: bool = True,
 ) -> Remains:
     """Return the part of the experiment that the cuts leave; `unsure` names count as unknown."""
     sections = schema.structure()["properties"]
@@ -145,7 +145,7 @@ def _remains(
     bad |= {number for number, text in enumerate(experiment.exclude) if _names(text) - known}
     broken = bad | {_ANY for cut in cuts if cut[0] not in sections or cut == ("exclude",)}
     # broken conditions may remove all known values of `partial` names
-    if whole and partial and broken and not unsure:
+    if all_cuts and partial and broken and not unsure:
         return _remains(experiment, cuts, frozenset(partial))
     added = min((int(cut[1]) for cut in cuts if cut[0] == "include" and cut[1:]), default=None)
     count = len(experiment.factors)

@@ -88,8 +88,8 @@ def _begins(key: str, seen: Mapping[str, float], time: float, result: Result, su
     """
     if key in seen or not seen:
         return False
-    apart = time - max(seen.values())
-    return summed or apart > max(1.0, 0.5 * result.seconds)
+    delay = time - max(seen.values())
+    return summed or delay > max(1.0, 0.5 * result.seconds)
 
 
 def _received(

@@ -68,30 +68,30 @@ class Iperf2Run:
 def whole_lines(results: Sequence[Result], *, reported: bool = False) -> dict[str, Result]:
     """Return stream -> the line for its whole run, if it has such a line."""
     own = [result for result in results if result.reported == reported]
-    whole: dict[str, Result] = {}
+    totals: dict[str, Result] = {}
     for name in dict.fromkeys(result.stream for result in own):
         mine = [result for result in own if result.stream == name]
         last = max(result.end for result in mine)
         first = [r for r in mine if r.start < 0.05 * max(r.end, 0.1) and r.end >= _ENOUGH * last]
         if first and first[-1].seconds > 0:
-            whole[name] = first[-1]
-    return whole
+            totals[name] = first[-1]
+    return totals
 
 
-def _sum(whole: Mapping[str, Result]) -> Result | None:
-    streams = {name: result for name, result in whole.items() if name != "SUM"}
+def _sum(totals: Mapping[str, Result]) -> Result | None:
+    streams = {name: result for name, result in totals.items() if name != "SUM"}
     longest = max((result.end for result in streams.values()), default=0.0)
-    if "SUM" in whole and whole["SUM"].end >= _ENOUGH * longest:  # 2.1.8 may sum too early
-        return whole["SUM"]
-    whole = streams
-    if len(whole) < 2:
-        return next(iter(whole.values()), None)
-    longest = max(result.seconds for result in whole.values())
-    rate = sum(result.count / result.seconds for result in whole.values())
-    of = [result.datagrams for result in whole.values() if result.datagrams]
-    tcp = [result.tcp for result in whole.values() if result.tcp]
+    if "SUM" in totals and totals["SUM"].end >= _ENOUGH * longest:  # 2.1.8 may sum too early
+        return totals["SUM"]
+    totals = streams
+    if len(totals) < 2:
+        return next(iter(totals.values()), None)
+    longest = max(result.seconds for result in totals.values())
+    rate = sum(result.count / result.seconds for result in totals.values())
+    of = [result.datagrams for result in totals.values() if result.datagrams]
+    tcp = [result.tcp for result in totals.values() if result.tcp]
     datagrams = None
-    if len(of) == len(whole):
+    if len(of) == len(totals):
         datagrams = (max(d[0] for d in of), sum(d[1] for d in of), sum(d[2] for d in of))
     return Result(
         "SUM",
@@ -99,7 +99,7 @@ def _sum(whole: Mapping[str, Result]) -> Result | None:
         longest,
         rate * longest,
         datagrams=datagrams,
-        tcp=(sum(t[0] for t in tcp), None, None) if len(tcp) == len(whole) else None,
+        tcp=(sum(t[0] for t in tcp), None, None) if len(tcp) == len(totals) else None,
     )
 
 
@@ -124,7 +124,7 @@ def finished(run: Iperf2Run) -> ImportedRun:
         figures = figures_of(flows, "iperf") | connections
     except ToolFailure as error:
         return failed(run.line, error, values, run.started)
-    every = tuple(rows(timelines, run.started or 0.0, whole=len(ways) == 1))
+    every = tuple(rows(timelines, run.started or 0.0, one_way=len(ways) == 1))
     return ImportedRun(run.line, "ok", "", values, figures, every, run.started)
 
 
@@ -161,13 +161,13 @@ def _flow(run: Iperf2Run, own: Result, report: Result | None) -> FlowCounts:
     return flow(*ends[::-1], None, own, udp=udp)
 
 
-def _of_connections(run: Iperf2Run, whole: Mapping[str, Result]) -> Iterator[tuple[str, Scalar]]:
+def _of_connections(run: Iperf2Run, totals: Mapping[str, Result]) -> Iterator[tuple[str, Scalar]]:
     """Yield RTT and congestion window of the sender, means over time and streams."""
     if not _sends(run):
         return
     end = "remote" if run.server else "local"
     mine = [r for r in run.results if not r.reported and r.stream != "SUM" and r.tcp]
-    interim = [r for r in mine if r not in whole.values()] or mine
+    interim = [r for r in mine if r not in totals.values()] or mine
     for place, name in ((1, "cwnd_bytes"), (2, "rtt_us")):
         known = [value for r in interim if r.tcp and (value := r.tcp[place])]
         if known:

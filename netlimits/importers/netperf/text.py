@@ -109,7 +109,7 @@ def _header(
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    return _Reading(source, given).whole()
+    return _Reading(source, given).runs()
 
 
 class _Reading:
@@ -136,7 +136,7 @@ class _Reading:
         self._known: set[str] = set()
         self._rows: list[dict[str, str]] = []
 
-    def whole(self) -> list[ImportedRun]:
+    def runs(self) -> list[ImportedRun]:
         lines = self._source.lines
         at = 0
         while at < len(lines):

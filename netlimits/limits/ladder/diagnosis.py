@@ -18,7 +18,8 @@ from netlimits.limits.classes import CLASSES
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.ladder.doses import NO_SIGN, RESOURCES, Resource, resource, ruled_out
-from netlimits.limits.ladder.sensitivity import RULED_OUT, WORKLOAD, sensitivities
+from netlimits.limits.ladder.sensitivity import RULED_OUT, sensitivities
+from netlimits.limits.ladder.workloads import WORKLOAD
 from netlimits.limits.verdicts import UNDETERMINED, firing, of_configuration, of_run, remaining
 from netlimits.model import SettingUse
 from netlimits.tools import WORKLOADS

@@ -21,6 +21,7 @@ from netlimits.limits import explained, mediators, proof
 from netlimits.limits.base import OPEN, PROVEN
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.ladder.doses import Resource, resource
+from netlimits.limits.ladder.workloads import WORKLOAD
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 RULED_OUT = "ruled out"
-WORKLOAD = "workload"
-"""Name of a diagnosis's factor for the workload. The workload determines the other factors."""
 COLUMNS = (
     *("resource", "sensitivity", "low", "high", "state"),
     *("change", "factor", "ratio", "ratio_low", "ratio_high", "blocks", "why"),

@@ -8,7 +8,6 @@ from typing import Any
 
 import yaml
 
-from netlimits.limits.ladder.sensitivity import WORKLOAD
 from netlimits.tools import MEASURING, WORKLOADS
 
 SECONDS = 1
@@ -16,6 +15,9 @@ SECONDS = 1
 ROUND_TRIPS, LONGEST = 100, 5
 """Minimum number of round trips in a run, and its maximum duration in seconds. With so many round
 trips, slow start is only a small part of the run."""
+
+WORKLOAD = "workload"
+"""Name of a diagnosis's factor for the workload. The workload determines the other factors."""
 
 
 def seconds(round_trip_us: float | None) -> int:
@@ -46,7 +48,7 @@ def observation(
     how = MEASURING[tool]
     rows = [(name, *how.values[name]) for name in WORKLOADS if name in names]
     lists = zip((WORKLOAD, *how.factors), zip(*rows, strict=True), strict=True)
-    whole = {
+    document = {
         "experiment": title,
         "question": question,
         "zip": {name: list(values) for name, values in lists},
@@ -57,4 +59,6 @@ def observation(
         "repeat": {"replicates": replicates, "order": "blocked"},
         "report": [{"table": "summary", "of": ["throughput"], "rows": WORKLOAD}],
     }
-    return str(yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, default_flow_style=None))
+    return str(
+        yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_flow_style=None)
+    )

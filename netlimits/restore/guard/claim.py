@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import math
 import os
 import socket
 import time
@@ -82,6 +83,9 @@ def parse(text: str, uptime: float) -> Claim | None:
     """
     try:
         fields = decoding.parsed(text)
+        since, until = float(fields["since"]), float(fields["until"])
+        if not (math.isfinite(since) and math.isfinite(until)):
+            return None
         return Claim(
             Holder(
                 campaign=printable(str(fields["campaign"]))[:LONGEST],
@@ -89,9 +93,9 @@ def parse(text: str, uptime: float) -> Claim | None:
                 controller=printable(str(fields["controller"]))[:LONGEST],
                 user=printable(str(fields["user"]))[:LONGEST],
                 pid=int(fields["pid"]),
-                since=min(max(float(fields["since"]), 0.0), 1e11),
+                since=min(max(since, 0.0), 1e11),
             ),
-            left=float(fields["until"]) - uptime,
+            left=until - uptime,
         )
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None

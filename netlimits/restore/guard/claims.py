@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from netlimits.errors import CommandFailed, ConnectionLost, HostError, HostInUse
 from netlimits.hosts.base import Host, Server, must
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Command, Completed
 from netlimits.restore.guard import commands
 from netlimits.restore.guard.claim import Holder, parse, printable
@@ -99,7 +99,7 @@ class Claims:
         try:
             for role in self._roles[:1]:
                 self._claim(role, terms)
-            at_once(lambda role: self._claim(role, terms), self._roles[1:])
+            concurrently(lambda role: self._claim(role, terms), self._roles[1:])
         except BaseException:
             claimed = self.places
             with self._lock:
@@ -264,7 +264,7 @@ def refuse_claimed(hosts: Mapping[str, Host]) -> None:
         if why := refusal(settled(hosts.__getitem__, role, nobody, RUN), nobody):
             raise HostError(why, host=role)
 
-    at_once(refuse, hosts)
+    concurrently(refuse, hosts)
 
 
 def _printed(completed: Completed) -> str:

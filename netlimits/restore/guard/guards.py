@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
@@ -15,7 +14,7 @@ from netlimits.errors import (
     one_line,
 )
 from netlimits.hosts.base import Host, must
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import concurrently
 from netlimits.model import Command, Completed
 from netlimits.restore import notes
 from netlimits.restore.guard import commands
@@ -52,7 +51,8 @@ LONGEST_HOLD longer. If the controller dies, the guard should fire soon.
 class Guards:
     """The claims and guards of a campaign's hosts.
 
-    `patience` is in seconds; if it is None, hosts are claimed but get no guards.
+    `patience` is in seconds; if it is None, hosts are claimed but get no guards. `claims` are the
+    claims of a Guards for more roles.
     """
 
     def __init__(
@@ -61,12 +61,13 @@ class Guards:
         roles: Iterable[str],
         holder: Holder,
         patience: float | None = PATIENCE,
+        claims: Claims | None = None,
     ) -> None:
         self._host = host
         self._holder = holder
         self._patience = patience
         self._roles = tuple(roles)
-        self._claims = Claims(host, self._roles, holder, patience or PATIENCE)
+        self._claims = claims or Claims(host, self._roles, holder, patience or PATIENCE)
         self.claim = self._claims.claim
         self.forget = self._claims.forget
 
@@ -76,10 +77,8 @@ class Guards:
         return self._patience or PATIENCE
 
     def for_roles(self, roles: Collection[str]) -> Guards:
-        """Return a Guards for the hosts of some roles, which shares its state with this one."""
-        part = copy.copy(self)
-        part._roles = tuple(roles)
-        return part
+        """Return a Guards for the hosts of some roles, which shares its claims with this one."""
+        return Guards(self._host, roles, self._holder, self._patience, self._claims)
 
     @property
     def _places(self) -> list[ClaimedLogin]:
@@ -114,7 +113,7 @@ class Guards:
         for place in self._places:
             place.seconds = claim
         guard = None if self._patience is None else claim
-        return _roles(places, at_once(lambda place: self._renew(place, claim, guard), places))
+        return _roles(places, concurrently(lambda place: self._renew(place, claim, guard), places))
 
     def fired(self, answers: Mapping[str, Completed] = NOTHING) -> tuple[str, ...]:
         """Return the roles whose guard has fired since `renew`, which makes their run invalid.
@@ -135,7 +134,7 @@ class Guards:
         places = self._places
         if all(self._role(place) in answers for place in places):
             return _roles(places, map(fired, places))
-        return _roles(places, at_once(fired, places))
+        return _roles(places, concurrently(fired, places))
 
     def questions(self) -> dict[str, Command]:
         """Return the command that `fired` needs for each role, to run with other commands."""

@@ -15,7 +15,7 @@ from typing import Any
 from netlimits.model import Command, Completed
 from netlimits.model.state_folder import FOLDER
 from netlimits.settings._base import Setting, State, Traits
-from netlimits.settings._schema import DEFAULT_HOURS, hours, options, whole
+from netlimits.settings._schema import DEFAULT_HOURS, hours, integer, options
 from netlimits.settings._values import is_number
 
 _OURS = (
@@ -99,7 +99,7 @@ class CStates(Setting):
     traits = Traits(tried=True)
     schema: Mapping[str, Any] = options(
         {
-            "latency_us": whole(
+            "latency_us": integer(
                 0,
                 2_000_000_000,
                 "Microseconds that a CPU may take to wake up; 0: CPUs never sleep.",

@@ -16,7 +16,7 @@ from typing import Any
 from netlimits.model import Command, Completed
 from netlimits.model.state_folder import FOLDER
 from netlimits.settings._base import Setting, State
-from netlimits.settings._schema import DEFAULT_HOURS, hours, options, whole
+from netlimits.settings._schema import DEFAULT_HOURS, hours, integer, options
 from netlimits.settings._values import is_number
 
 _OURS = (
@@ -100,8 +100,8 @@ class Load(Setting):
     name = "load"
     schema: Mapping[str, Any] = options(
         {
-            "workers_per_cpu": whole(0, 64, "Busy processes for each online CPU; 0: no load."),
-            "cpu_load": whole(
+            "workers_per_cpu": integer(0, 64, "Busy processes for each online CPU; 0: no load."),
+            "cpu_load": integer(
                 1,
                 100,
                 "Share of the time that each process is busy, percent (stress-ng --cpu-load).",

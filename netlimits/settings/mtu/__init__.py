@@ -94,7 +94,7 @@ class Mtu(Setting):
                 "most": link.max_mtu,
                 "others": {other.ifname: other.mtu for other in stack[1:]},
                 "bridges": [each.ifname for each in stack if each.ifname in bridges],
-                "away": [*stacked.away(lines, {each.ifindex for each in stack})],
+                "away": [*stacked.in_other_namespaces(lines, {each.ifindex for each in stack})],
                 "hidden": [*stacked.hidden(lines, links, [each.ifname for each in stack], link)],
                 "unseen": stacked.unseen(lines, links.values()),
                 "exceptions": sorted(
@@ -150,10 +150,10 @@ class Mtu(Setting):
     def _check_namespaces(self, interface: str, state: State, wanted: int) -> None:
         """Raise SettingError if interfaces of other network namespaces would be lowered."""
         lowered = [
-            f"{away['name']} in {away['where']}"
-            for away in state["away"]
-            if away["mtu"] > wanted
-            and not (away["kind"] in stacked.FOLLOW and away["mtu"] == state["mtu"])
+            f"{other['name']} in {other['where']}"
+            for other in state["away"]
+            if other["mtu"] > wanted
+            and not (other["kind"] in stacked.FOLLOW and other["mtu"] == state["mtu"])
         ]
         if lowered:
             raise self.error(

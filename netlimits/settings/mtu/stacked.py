@@ -137,7 +137,7 @@ def _upon(links: Mapping[str, StackedLink], name: str, interface: str) -> Iterat
         yield master
 
 
-def away(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
+def in_other_namespaces(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
     """Yield the interfaces in lines `away` that are stacked on an interface in `indexes`."""
     for line in lines:
         if not line.startswith("away "):

@@ -103,14 +103,14 @@ class Qdisc(Setting):
             listed = decoding.typed(first, list[_Shown])
             qdiscs = [q for q in listed if q["kind"] not in ("clsact", "ingress")]
             (root,) = [q for q in qdiscs if q.get("root")]
-            (beside,) = [q for q in decoding.parsed(first) if q.get("root")]
+            (raw_root,) = [q for q in decoding.parsed(first) if q.get("root")]
             state: dict[str, Any] = {
                 "kind": root["kind"],
                 "handle": root["handle"],
                 "options": root.get("options", {}),
                 "inner": [f"{q['kind']} {q['handle']}" for q in qdiscs if not q.get("root")],
                 "within": [q.get("options", {}) for q in qdiscs if not q.get("root")],
-                "beside": {key: value for key, value in beside.items() if key not in _SHOWN},
+                "beside": {key: value for key, value in raw_root.items() if key not in _SHOWN},
                 "default": " ".join(_words(ln) for ln in lines if ln.startswith("default ")),
                 "mtu": sum(int(_words(ln)) for ln in lines if ln.startswith("mtu ")),
                 "queue": sum(int(_words(ln)) for ln in lines if ln.startswith("queue ")),
@@ -130,11 +130,11 @@ class Qdisc(Setting):
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         """Return the commands that replace the qdisc; none if tc shows the wanted qdisc."""
-        whole = _wish(wanted)
-        hidden = state and (_hides(state) or children.hidden(whole))
+        target = _wish(wanted)
+        hidden = state and (_hides(state) or children.hidden(target))
         if state and not hidden and not self.unmet(state, wanted):
             return ()
-        return (*_clear(interface, state), *children.add(interface, whole))
+        return (*_clear(interface, state), *children.add(interface, target))
 
     def check_found(self, interface: str, state: State) -> None:
         if why := _cannot_return(state):
@@ -145,22 +145,22 @@ class Qdisc(Setting):
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """Return a message for each parameter that differs by more than the rounding of tc."""
-        whole = _wish(wanted)
-        root = whole.nodes[0]
+        target = _wish(wanted)
+        root = target.nodes[0]
         if state["kind"] != root.kind:
             return (f"the root qdisc is {state['kind']}, not {root.kind}",)
         if root.kind == "htb":
-            of_root = _unmet_classes(state, whole)
+            of_root = _unmet_classes(state, target)
         else:
             has = KINDS[root.kind].values(state["options"])
             of_root = children.differing(root.kind, has, root.values)
-        return (*of_root, *children.unmet(state, whole))
+        return (*of_root, *children.unmet(state, target))
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         if state and not self.differences(original, state):
             return ()
         if original["handle"] == "0:":
-            return _anew(interface, state)
+            return _recreate_default(interface, state)
         root = ("tc", "qdisc", "add", "dev", interface, "root", "handle", original["handle"])
         words = (*_stab(original["beside"]), original["kind"], *parameters(original))
         add = Command((*root, *words), sudo=True)
@@ -201,7 +201,7 @@ class Qdisc(Setting):
         if not re.fullmatch("[a-z][a-z0-9_]*", kind) or not _HANDLE.fullmatch(handle):
             yield f"{kind[:40]!r} {handle[:40]!r} is no qdisc"
         elif handle != "0:":
-            if why := _not_beside(state["beside"]) or unrestorable(state):
+            if why := _unrestorable_extras(state["beside"]) or unrestorable(state):
                 yield f"a {kind} qdisc could not be restored: {why}"
             words = (*_stab(state["beside"]), *parameters(state))
             if strange := [w for w in words if not re.fullmatch("-?[a-z0-9_.]+%?", w)]:
@@ -243,19 +243,19 @@ def _has_nanoseconds(line: str) -> bool:
     return match is not None and (int(match["major"]), int(match["minor"])) >= _NANOSECONDS
 
 
-def _stab(beside: Mapping[str, Any]) -> Iterator[str]:
+def _stab(extras: Mapping[str, Any]) -> Iterator[str]:
     """Yield the words of `tc` for the root qdisc's size table."""
-    if "stab" in beside:
+    if "stab" in extras:
         yield "stab"
-        for name, value in beside["stab"].items():
+        for name, value in extras["stab"].items():
             yield from (name, str(value))
 
 
-def _not_beside(beside: Mapping[str, Any]) -> str:
+def _unrestorable_extras(extras: Mapping[str, Any]) -> str:
     """Return why what `Qdisc.state` calls "beside" could not be restored, or ""."""
-    if strange := sorted(beside.keys() - {"stab"}):
+    if strange := sorted(extras.keys() - {"stab"}):
         return f"netlimits does not restore its {', '.join(strange)}"
-    stab = beside.get("stab", {})
+    stab = extras.get("stab", {})
     if stab.get("linklayer", "ethernet") not in ("ethernet", "atm"):
         return f"the linklayer of its size table is {stab['linklayer']}"
     if strange := sorted(stab.keys() - {*_STAB}):
@@ -304,7 +304,7 @@ def _cannot_return(state: State) -> str:
         )
     if state["handle"] == "0:":
         return ""
-    return _not_beside(state["beside"]) or unrestorable(state)
+    return _unrestorable_extras(state["beside"]) or unrestorable(state)
 
 
 def _clear(interface: str, state: State) -> tuple[Command, ...]:
@@ -314,7 +314,7 @@ def _clear(interface: str, state: State) -> tuple[Command, ...]:
     return (Command(("tc", "qdisc", "del", "dev", interface, "root"), sudo=True),)
 
 
-def _anew(interface: str, state: State) -> tuple[Command, ...]:
+def _recreate_default(interface: str, state: State) -> tuple[Command, ...]:
     """Return the commands that make the kernel create its default qdisc again.
 
     An existing default qdisc is recreated too. It took its quantum from the MTU when it was
@@ -325,7 +325,7 @@ def _anew(interface: str, state: State) -> tuple[Command, ...]:
     return clear if clear and state else (between, *_clear(interface, {}))
 
 
-def _unmet_classes(state: State, whole: Tree) -> Iterator[str]:
+def _unmet_classes(state: State, target: Tree) -> Iterator[str]:
     """Yield a message for each difference of htb's classes from the wanted classes.
 
     Classes of a tree that is not ours count as missing.
@@ -333,10 +333,10 @@ def _unmet_classes(state: State, whole: Tree) -> Iterator[str]:
     matches = [match for line in state["classes"] if (match := _CLASS.match(line))]
     ours = state["handle"] == OURS and not state["beside"]
     present = {match["id"]: match.groupdict() for match in matches if ours}
-    surplus = len(matches) - len(whole.classes)
+    surplus = len(matches) - len(target.classes)
     if surplus > 0:
         yield f"{surplus} more classes are there"
-    for each in whole.classes:
+    for each in target.classes:
         shown = present.get(each.number, {})
         has = children.class_values(shown) if shown else {}
         yield from children.differing("htb", has, each.values)

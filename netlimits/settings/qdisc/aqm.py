@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netlimits.settings._schema import whole
+from netlimits.settings._schema import integer
 from netlimits.settings.qdisc.shown import (
     ANY,
     COUNT,
@@ -166,7 +166,7 @@ _CAKE: Mapping[str, Parameter] = {
         str, _ack_filter_shown, "off",
     ),
     "overhead": Parameter(
-        whole(-64, 256, "Bytes to add to each IP packet; default: the kernel's frame (raw)."),
+        integer(-64, 256, "Bytes to add to each IP packet; default: the kernel's frame (raw)."),
         count, _overhead_shown, None,
     ),
     "atm": Parameter(

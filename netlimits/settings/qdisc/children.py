@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.model import Command
-from netlimits.settings._schema import options, whole
+from netlimits.settings._schema import integer, options
 from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN
 from netlimits.units import tc
 
@@ -38,8 +38,8 @@ QUANTUM = ("quantum", "60000")
 
 _MATCH: Mapping[str, Any] = options(
     {
-        "port": whole(1, 65535, "Destination port."),
-        "dscp": whole(0, 63, "DSCP; 46 is EF."),
+        "port": integer(1, 65535, "Destination port."),
+        "dscp": integer(0, 63, "DSCP; 46 is EF."),
     },
     description="Which packets belong to this class; a class without `match` gets all others.",
 )
@@ -69,7 +69,7 @@ CLASSES: Mapping[str, Any] = {
     "items": options(
         {
             **{name: SHAPES[name] for name in ("rate", "ceil", "burst", "cburst")},
-            "prio": whole(0, 7, "Priority; classes with a lower number borrow first."),
+            "prio": integer(0, 7, "Priority; classes with a lower number borrow first."),
             "match": _MATCH,
             "child": _child(1),
         },
@@ -115,18 +115,18 @@ class Tree:
 
 
 def tree(wanted: Mapping[str, Any]) -> Tree:
-    whole = Tree()
-    _grow(whole, wanted, "root")
-    return whole
+    target = Tree()
+    _grow(target, wanted, "root")
+    return target
 
 
-def _grow(whole: Tree, wanted: Mapping[str, Any], parent: str) -> None:
+def _grow(target: Tree, wanted: Mapping[str, Any], parent: str) -> None:
     kind = wanted["kind"]
     if parent != "root" and kind in _ROOTS:
         raise ValueError(f"{kind}: cannot be within another qdisc; make it the root")
-    handle = f"{ROOT + len(whole.nodes):x}:"
+    handle = f"{ROOT + len(target.nodes):x}:"
     given = {name: value for name, value in wanted.items() if name not in _OWN}
-    whole.nodes.append(Node(handle, parent, kind, _wish(kind, given)))
+    target.nodes.append(Node(handle, parent, kind, _wish(kind, given)))
     if "classes" in wanted and kind != "htb":
         raise ValueError(f"{kind}: has no classes; htb has")
     if "child" in wanted and (kind not in WITH_CHILD or "classes" in wanted):
@@ -134,23 +134,23 @@ def _grow(whole: Tree, wanted: Mapping[str, Any], parent: str) -> None:
         within = "htb with classes" if kind in WITH_CHILD else kind
         raise ValueError(f"{within}: has no child; {holders} have, and each class of htb")
     if kind == "htb":
-        _classes(whole, wanted, handle)
+        _classes(target, wanted, handle)
     elif "child" in wanted:
-        _grow(whole, wanted["child"], f"{handle}1")
+        _grow(target, wanted["child"], f"{handle}1")
 
 
-def _classes(whole: Tree, wanted: Mapping[str, Any], handle: str) -> None:
-    first = HtbClass(f"{handle}1", handle, whole.nodes[0].values)
-    whole.classes.append(first)
+def _classes(target: Tree, wanted: Mapping[str, Any], handle: str) -> None:
+    first = HtbClass(f"{handle}1", handle, target.nodes[0].values)
+    target.classes.append(first)
     if "child" in wanted:
-        _grow(whole, wanted["child"], first.number)
+        _grow(target, wanted["child"], first.number)
     for number, part in enumerate(wanted.get("classes", ()), _FIRST_CLASS):
         name = f"{handle}{number:x}"
         given = {option: value for option, value in part.items() if option not in _OF_CLASS}
         values, match = _wish("htb", given), part.get("match", {})
-        whole.classes.append(HtbClass(name, first.number, values, part.get("prio"), match))
+        target.classes.append(HtbClass(name, first.number, values, part.get("prio"), match))
         if "child" in part:
-            _grow(whole, part["child"], name)
+            _grow(target, part["child"], name)
     if "classes" in wanted and all(part.get("match") for part in wanted["classes"]):
         raise ValueError("htb: give one class no `match`: it takes the packets of no other")
 
@@ -165,38 +165,38 @@ def _wish(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{kind}: {error}") from None
 
 
-def add(interface: str, whole: Tree) -> tuple[Command, ...]:
+def add(interface: str, target: Tree) -> tuple[Command, ...]:
     return tuple(
         Command(("tc", *words[:2], "dev", interface, *words[2:]), sudo=True)
-        for words in _added(whole)
+        for words in _added(target)
     )
 
 
-def _added(whole: Tree) -> Iterator[tuple[str, ...]]:
-    root, *others = whole.nodes
+def _added(target: Tree) -> Iterator[tuple[str, ...]]:
+    root, *others = target.nodes
     named = root.kind in SHOWN or root.kind == "htb" or others
     handle = ("handle", root.handle) if named else ()
     if root.kind == "htb":
-        minor = whole.default.partition(":")[2]
+        minor = target.default.partition(":")[2]
         yield ("qdisc", "add", "root", *handle, "htb", "default", minor)
     else:
         yield ("qdisc", "add", "root", *handle, root.kind, *KINDS[root.kind].words(root.values))
-    for each in whole.classes:
+    for each in target.classes:
         prio = () if each.prio is None else ("prio", str(each.prio))
         words = (*KINDS["htb"].words(each.values), *prio, *QUANTUM)
         yield ("class", "add", "parent", each.parent, "classid", each.number, "htb", *words)
     for node in others:
         place = ("parent", node.parent, "handle", node.handle)
         yield ("qdisc", "add", *place, node.kind, *KINDS[node.kind].words(node.values))
-    for priority, (flow, (protocol, keys, _)) in enumerate(_filters(whole), 1):
+    for priority, (flow, (protocol, keys, _)) in enumerate(_filters(target), 1):
         yield ("filter", "add", "parent", root.handle, "protocol", protocol, "prio", str(priority),
                "u32", *keys, "flowid", flow)  # fmt: skip
 
 
-def unmet(state: Mapping[str, Any], whole: Tree) -> Iterator[str]:
+def unmet(state: Mapping[str, Any], target: Tree) -> Iterator[str]:
     present = dict(zip(state["inner"], state["within"], strict=True))
     ours = {name: options for name, options in present.items() if not name.endswith(" 0:")}
-    wanted = {f"{node.kind} {node.handle}": node for node in whole.nodes[1:]}
+    wanted = {f"{node.kind} {node.handle}": node for node in target.nodes[1:]}
     yield from (f"there is a qdisc {name} within it" for name in ours.keys() - wanted.keys())
     for name, node in wanted.items():
         if name not in ours:
@@ -204,7 +204,7 @@ def unmet(state: Mapping[str, Any], whole: Tree) -> Iterator[str]:
             continue
         has = KINDS[node.kind].values(ours[name])
         yield from differing(node.kind, has, node.values)
-    filters = Counter((flow, shown) for flow, (_, _, shown) in _filters(whole))
+    filters = Counter((flow, shown) for flow, (_, _, shown) in _filters(target))
     shown = Counter(_shown_filters(state["filters"]))
     if shown != filters:
         yield f"{shown.total()} filters are there, not the {filters.total()} wanted"
@@ -217,17 +217,17 @@ def differing(kind: str, has: Mapping[str, Any], values: Mapping[str, Any]) -> I
             yield f"{name} of {kind} is {has.get(name, 'not set')}, not {value}"
 
 
-def hidden(whole: Tree) -> bool:
+def hidden(target: Tree) -> bool:
     """Return True if an inner qdisc has a parameter that tc does not show (netem's jitter)."""
-    return any(node.kind == "netem" and node.values.get("jitter") for node in whole.nodes[1:])
+    return any(node.kind == "netem" and node.values.get("jitter") for node in target.nodes[1:])
 
 
-def _filters(whole: Tree) -> Iterator[tuple[str, tuple[str, tuple[str, ...], str]]]:
+def _filters(target: Tree) -> Iterator[tuple[str, tuple[str, tuple[str, ...], str]]]:
     """Yield two filters, for IPv4 and for IPv6, for each class with `match`.
 
     A filter is (number of the class, (protocol, words of the u32 command, keys as tc shows them)).
     """
-    for each in whole.classes:
+    for each in target.classes:
         if not each.match:
             continue
         for protocol, header, field_name, shift, length in (

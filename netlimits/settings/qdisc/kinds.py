@@ -158,10 +158,10 @@ def burst(options: Mapping[str, Any]) -> int:
     one tick less.
     """
     rate, ticks = int(options["rate"]), int(options["burst_raw"], 16)
-    whole = math.ceil(ticks * TICK * rate - 1e-6) + (TICK * rate >= 2)
-    near = (whole, whole + 1, whole - 1)
+    nearest = math.ceil(ticks * TICK * rate - 1e-6) + (TICK * rate >= 2)
+    near = (nearest, nearest + 1, nearest - 1)
     exact = [size for size in near if _ticks(rate, size) == ticks]
-    return next(iter(exact), whole) - int(options.get("overhead", 0))
+    return next(iter(exact), nearest) - int(options.get("overhead", 0))
 
 
 def _ticks(rate: int, size: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netlimits.settings._schema import whole
+from netlimits.settings._schema import integer
 from netlimits.settings.qdisc.shown import (
     COUNT,
     PERCENT,
@@ -99,7 +99,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     ),
     "rate": Parameter(tc.RATE, tc.rate, at("rate", "rate", scale=8), 0),
     "packet_overhead": Parameter(
-        whole(-65535, 65535, "Bytes to add to each packet when the rate is computed."),
+        integer(-65535, 65535, "Bytes to add to each packet when the rate is computed."),
         count, at("rate", "packetoverhead"),
     ),
     "cell_size": Parameter(
@@ -108,7 +108,7 @@ PARAMETERS: Mapping[str, Parameter] = {
         count, at("rate", "cellsize"),
     ),
     "cell_overhead": Parameter(
-        whole(-65535, 65535, "Bytes to add to each cell."),
+        integer(-65535, 65535, "Bytes to add to each cell."),
         count, at("rate", "celloverhead"),
     ),
     "slot_min": Parameter(

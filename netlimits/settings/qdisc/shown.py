@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from netlimits.settings._schema import whole
+from netlimits.settings._schema import integer
 from netlimits.units import tc
 
 ANY = "any"
@@ -161,9 +161,9 @@ PERCENTS: Mapping[str, Any] = {
 }
 TIME: Mapping[str, Any] = {
     **tc.TIME,
-    "anyOf": [whole(0, 10**9), tc.TIME["anyOf"][1]],
+    "anyOf": [integer(0, 10**9), tc.TIME["anyOf"][1]],
 }
-COUNT: Mapping[str, Any] = whole(0, 2**31 - 1)
+COUNT: Mapping[str, Any] = integer(0, 2**31 - 1)
 
 
 def about(shape: Mapping[str, Any], description: str) -> dict[str, Any]:

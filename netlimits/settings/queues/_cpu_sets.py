@@ -17,7 +17,7 @@ from netlimits.units.cpus import CPU_LIST, formatted, from_mask, mask, members
 
 OFF, ONLINE, LOCAL, QUEUES = "off", "online", "local", "queues"
 _ABOUT = re.compile(rf"^({ONLINE}|{LOCAL}) ([0-9][0-9,-]*)$", re.MULTILINE)
-_BESIDE = (ONLINE, LOCAL, QUEUES)
+_EXTRAS = (ONLINE, LOCAL, QUEUES)
 """Keys of a state that are not parts."""
 
 _MASK = r"^[0-9a-f]{1,8}(,[0-9a-f]{8}){0,312}\Z"
@@ -159,10 +159,10 @@ class CpuSets(Setting):
 
     def faults(self, state: State) -> Iterator[str]:
         for name, cpus in state.items():
-            beside = name in _BESIDE
-            pattern = _MASK if self.masks and not beside else CPU_LIST["pattern"]
+            is_extra = name in _EXTRAS
+            pattern = _MASK if self.masks and not is_extra else CPU_LIST["pattern"]
             legal = name == QUEUES or re.search(pattern, cpus)  # QUEUES is never written
-            if not legal or not (beside or self.part.fullmatch(name)):
+            if not legal or not (is_extra or self.part.fullmatch(name)):
                 yield f"{name[:40]!r} cannot have the CPUs {cpus[:40]!r}"
 
     def _differing(self, state: State, targets: Mapping[str, frozenset[int]]) -> list[str]:
@@ -223,7 +223,7 @@ def _cpus(text: Any) -> frozenset[int]:
 
 
 def _parts(state: State) -> list[tuple[str, str]]:
-    return [(part, cpus) for part, cpus in state.items() if part not in _BESIDE]
+    return [(part, cpus) for part, cpus in state.items() if part not in _EXTRAS]
 
 
 def queue_numbers(state: State) -> dict[str, int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from netlimits.model import Command, Completed
 from netlimits.settings._base import Setting, State, Traits
-from netlimits.settings._schema import options, whole
+from netlimits.settings._schema import integer, options
 
 _FILTER = re.compile(r"^Filter: (?P<id>[0-9]+)\n(?P<lines>(?:[ \t].*\n?)*)", re.MULTILINE)
 _RINGS = re.compile(r"^([0-9]+) RX rings available", re.MULTILINE)
@@ -23,7 +23,7 @@ for rule in $(ethtool -n "$1" | sed -n 's/^Filter: \([0-9][0-9]*\)$/\1/p'); do
 done
 exit $status"""
 
-_PORT: Mapping[str, Any] = whole(1, 65535)
+_PORT: Mapping[str, Any] = integer(1, 65535)
 _ADDRESS: Mapping[str, Any] = {
     "type": "string",
     "pattern": r"^[0-9a-fA-F][0-9a-fA-F:.]{1,44}$(?!\n)",
@@ -59,7 +59,7 @@ class Ntuple(Setting):
                         "source_port": {**_PORT, "description": "Source port."},
                         "source": {**_ADDRESS, "description": "Source address."},
                         "destination": {**_ADDRESS, "description": "Destination address."},
-                        "queue": whole(0, 9999, "The receive queue, from 0."),
+                        "queue": integer(0, 9999, "The receive queue, from 0."),
                     },
                     required=("queue",),
                     minProperties=2,

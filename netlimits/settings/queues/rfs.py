@@ -13,7 +13,7 @@ from typing import Any
 
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State, Traits
-from netlimits.settings._schema import options, whole
+from netlimits.settings._schema import integer, options
 from netlimits.settings._values import NamedValues, Values, is_number
 
 _READ = r"""f=/proc/sys/net/core/rps_sock_flow_entries
@@ -24,7 +24,7 @@ _ENTRIES = re.compile(r"^entries ([0-9]+)$", re.MULTILINE)
 _QUEUE = re.compile(
     r"^/sys/class/net/[^/]+/queues/(rx-[0-9]+)/rps_flow_cnt:([0-9]+)$", re.MULTILINE
 )
-_NUMBER = whole(0, 2**29)
+_NUMBER = integer(0, 2**29)
 
 
 class Rfs(NamedValues):

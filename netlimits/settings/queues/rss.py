@@ -13,7 +13,7 @@ from typing import Any
 
 from netlimits.model import Command, Completed
 from netlimits.settings._base import Setting, State, Traits
-from netlimits.settings._schema import options, whole
+from netlimits.settings._schema import integer, options
 from netlimits.settings.queues.channels import RSS_TABLE, rss_words
 
 _READ = r"""case $2 in
@@ -25,7 +25,7 @@ _ROW = re.compile(r"^\s*[0-9]+:((?:\s+[0-9]+)+)\s*$", re.MULTILINE)
 _RINGS = re.compile(r"with ([0-9]+) RX ring")
 _FUNCTION = re.compile(r"^\s+(\w+): on$", re.MULTILINE)
 _KEY = re.compile(r"^RSS hash key:\n([0-9a-f]{2}(?::[0-9a-f]{2})*)$", re.MULTILINE)
-_QUEUE: Mapping[str, Any] = whole(0, 9999)
+_QUEUE: Mapping[str, Any] = integer(0, 9999)
 
 
 class Rss(Setting):

@@ -7,7 +7,7 @@ from typing import Any
 
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State, Traits
-from netlimits.settings._schema import whole
+from netlimits.settings._schema import integer
 from netlimits.settings._values import NamedValues, Values, is_number
 
 _MOST = 2**31 - 1
@@ -18,7 +18,7 @@ class Txqueuelen(NamedValues):
 
     name = "txqueuelen"
     traits = Traits(watched="fully")
-    schema: Mapping[str, Any] = whole(
+    schema: Mapping[str, Any] = integer(
         1, _MOST, "Packets that the default qdiscs of the data interface may queue."
     )
 

@@ -1,10 +1,10 @@
-"""What looks alone change of what they look at: netperf by itself, and with looks beside it.
+"""Measure how much the sampler of runs disturbs netperf.
 
-In each round, in an order of chance: netperf with nobody who looks, with the looks of a run on both
-hosts, and with looks of the rank of any other process, as they were once. Printed: throughput and
-the sender's service demand over those of netperf by itself, with intervals over the rounds.
+Each round measures netperf alone, with the samplers of a run on both hosts, and with samplers at
+the usual priority instead of the lowest, in random order. Prints the ratios of throughput and of
+the sender's service demand to netperf alone, with intervals over the rounds.
 
-    sudo .venv/bin/python benchmarks/looks.py [--rounds 30] [--seconds 2]
+    sudo .venv/bin/python benchmarks/sampler.py [--rounds 30] [--seconds 2]
 """
 
 from __future__ import annotations
@@ -23,22 +23,24 @@ from netlimits.evidence.sample.command import command
 from netlimits.lab import labs
 
 PORT = 32865
-ALONE, RANKED, EQUAL = "alone", "with looks", "with looks of the rank of others"
+ALONE, LOWEST, USUAL = "alone", "sampler", "sampler, usual priority"
 STEP = "sub rank {"
 
 
-def looks(lab: labs.Lab, host: str, peer: str, seconds: float, kind: str) -> subprocess.Popen[str]:
-    """The looks of a run at one host."""
+def sampler(
+    lab: labs.Lab, host: str, peer: str, seconds: float, kind: str
+) -> subprocess.Popen[str]:
+    """Start the sampler of a host."""
     argv = command("netperf", [lab.data(peer)], PORT, seconds=seconds, deadline=60).argv
     assert any(STEP in word for word in argv)
-    if kind == EQUAL:
+    if kind == USUAL:
         argv = tuple(word.replace(STEP, f"{STEP} return;") for word in argv)
     words = ["ip", "netns", "exec", lab.namespace(host), "setsid", "-w", "timeout", "60", *argv]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
 
 
 def run(lab: labs.Lab, kind: str, seconds: int) -> tuple[float, ...]:
-    """One run: its figures."""
+    """Measure once; return the figures."""
     sender, receiver = lab.hosts[:2]
     words = ["ip", "netns", "exec", lab.namespace(sender), "netperf", "-t", "TCP_STREAM"]
     words += ["-H", lab.data(receiver), "-p", str(PORT), "-l", str(seconds), "-c", "-C"]
@@ -48,7 +50,7 @@ def run(lab: labs.Lab, kind: str, seconds: int) -> tuple[float, ...]:
         last.enter_context(serving(lab, PORT))
         if kind != ALONE:
             for host, peer in ((sender, receiver), (receiver, sender)):
-                last.callback(looks(lab, host, peer, seconds, kind).wait)
+                last.callback(sampler(lab, host, peer, seconds, kind).wait)
         return figures(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 
@@ -58,7 +60,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--seconds", type=int, default=2)
     arguments = parser.parse_args()
-    kinds = [ALONE, RANKED, EQUAL]
+    kinds = [ALONE, LOWEST, USUAL]
     measured: dict[str, list[tuple[float, ...]]] = {kind: [] for kind in kinds}
     lab = labs.up(f"k{os.getpid()}")
     try:
@@ -68,7 +70,7 @@ def main() -> None:
     finally:
         labs.down(lab.name)
     rounds = np.arange(arguments.rounds)
-    print(f"{arguments.rounds} rounds of {arguments.seconds} s, over netperf by itself")
+    print(f"{arguments.rounds} rounds of {arguments.seconds} s, over netperf alone")
     for kind in kinds[1:]:
         for place, name in enumerate(FIGURES):
             sides = (np.array([row[place] for row in measured[k]]) for k in (kind, ALONE))
