@@ -77,6 +77,7 @@ WAYS = {
     "test_pairs": "the pairs in captures/",
     "test_readme": "README.md",
     "test_recipes": "CONTRIBUTING.md",
+    "test_registries": "settings, tools, charts",
     "test_security": "SECURITY.md",
     "test_security_sudo": "SECURITY.md",
 }

@@ -283,8 +283,8 @@ def test_a_command_killed_amid_shaping_leaves_what_off_clears(shaped, guests):
 
 @pytest.mark.lab
 def test_a_link_of_namespaces_is_shaped_where_there_is_one(lab, tmp_path):
-    assert "pair of interfaces" in netlimits("lab", "link", lab.name, "--delay", "5ms", status=1)
-    with pytest.raises(LabError, match="--machines, or with --hosts 3"):
+    assert "pair of interfaces" in netlimits("lab", "link", lab.name, "--delay", "5ms", status=2)
+    with pytest.raises(InputError, match="--machines, or with --hosts 3"):
         labs.shape_link(lab.name, "sender", None)
 
 

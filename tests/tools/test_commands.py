@@ -94,18 +94,21 @@ repeat: {replicates: 1, order: listed, seed: 1}
 
 
 @pytest.mark.lab
-def test_in_a_campaign_either_end_that_cannot_be_bound_is_a_failed_run(lab, tmp_path):
-    (tmp_path / "cpus.yaml").write_text(EXPERIMENT)
-    words = ("run", tmp_path / "cpus.yaml", "--hosts", lab.hosts_file, "--out", tmp_path / "out")
-    argv = (sys.executable, "-m", "netlimits", *map(str, words))
-    done = warm.run(argv, capture_output=True, text=True)
-    assert done.returncode == 1, done.stderr
-    frame = nl.open(tmp_path / "out").frame().set_index(["tool", "end", "cpu"])
+def test_a_cpu_that_either_end_lacks_is_refused_before_the_first_run(lab, tmp_path):
+    file, out = tmp_path / "cpus.yaml", tmp_path / "out"
+    file.write_text(EXPERIMENT)
+
+    def run(*more):
+        words = ("run", file, "--hosts", lab.hosts_file, "--out", out, *more)
+        argv = (sys.executable, "-m", "netlimits", *map(str, words))
+        return warm.run(argv, capture_output=True, text=True)
+
+    refused = run()
+    assert refused.returncode == 2
     for name in ("iperf3", "nuttcp"):
-        for end in ("cpus", "server_cpus"):
-            assert frame.loc[(name, end, 0), "status"] == "ok"
-            assert frame.loc[(name, end, 1000), "status"] == "failed"
-        client, server = (frame.loc[(name, end, 1000), "reason"] for end in ("cpus", "server_cpus"))
-        assert f"{name} exited 1: taskset: failed to set pid" in client
-        assert f"receiver: {name} does not listen on" in server
-        assert "taskset: failed to set pid" in server
+        for host, option in (("sender", "cpus"), ("receiver", "server_cpus")):
+            assert f"measure.{name}.{option}: {host} has no CPU 1000" in refused.stderr
+    assert not out.exists()
+    done = run("--set", "factors.cpu=[0]")
+    assert done.returncode == 0, done.stderr
+    assert {*nl.open(out).frame()["status"]} == {"ok"}

@@ -212,7 +212,7 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
     done = "" if isinstance(error, RestoreError) else f"; hosts are restored{_but_for(campaign)}"
     advice = f"continue with: netlimits resume {quoted(campaign.path)}"
     if not campaign.path.exists():
-        advice = "its folder was moved or deleted; continue with: netlimits resume its new place"
+        advice = f"its folder was moved or deleted; move it back, then {advice}"
     elif isinstance(error, ArchiveUnwritable):
         advice = f"make the folder writable again, then {advice}"
     if isinstance(error, RestoreError):

@@ -89,5 +89,6 @@ SCHEMA: Mapping[str, Any] = {
         profile={"description": "What the CPU did, of --profile.", **_list(_TEXT)},
         restored={"type": "boolean"},
         results={"description": "The campaign's folder.", **_TEXT},
+        pending={"description": "Number of planned runs without an outcome.", "type": "integer"},
     ),
 }  # fmt: skip
