@@ -167,8 +167,9 @@ RECIPES = (
     ),
     Recipe(
         "chart",
-        {"CHART": "run_order"},
+        {"CHART": "run_order", "EXPERIMENT": "quickstart"},
         [
+            ("experiments/quickstart.yaml", "    title: Throughput over loopback", "  - {chart: run_order, of: throughput}"),
             (
                 "netlimits/charts/__init__.py",
                 '         table="charts.kinds.bursts.sizes"',
@@ -238,6 +239,13 @@ class Copy:
                 shutil.copytree(path, folder / path.name, symlinks=True, ignore=ignored)
             elif path.name in self.COPIED:
                 shutil.copy2(path, folder)
+            elif path.name == "experiments":
+                (folder / path.name).mkdir()
+                for inside in path.iterdir():
+                    if inside.is_dir():
+                        (folder / path.name / inside.name).symlink_to(inside)
+                    else:
+                        shutil.copy2(inside, folder / path.name)
             else:
                 (folder / path.name).symlink_to(path)
         self.process = subprocess.Popen(
@@ -345,7 +353,7 @@ def test_no_test_over_a_registry_needs_to_know_a_new_object(copy: Copy, tmp_path
             copy.add(recipe)
             copy.insert(recipe.lines)
         own = [path for recipe in REAL for path in recipe.new_files() if "/test_" in path]
-        new = [name for recipe in REAL for name in recipe.new.values()]
+        new = [next(iter(recipe.new.values())) for recipe in REAL]
         command = ("registered.py", str(copy.folder), ",".join(new), *own)
         printed = copy.output(copy.folder, command)
         (passed,) = re.findall(r"(\d+) passed", printed) or [0]

@@ -178,7 +178,7 @@ class Experiment:
 
     @property
     def all_ends(self) -> Ends:
-        """The same as `ends`, except in a mesh: all senders and all receivers of its pairs."""
+        """Return `ends`; in a mesh, return all senders and all receivers of its pairs."""
         if not self.mesh:
             return self.ends
         senders, receivers = (

@@ -141,7 +141,7 @@ def aggregate(limits: pd.DataFrame) -> Chart:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How to draw a chart of the Turin report: the lab's runs, and marks for the report's numbers.
+    """A chart of the Turin report, with the lab's runs and marks for the report's numbers.
 
     `only` selects the runs of a tool. `levels` has (statement, label) for values on the y-axis, and
     `places` has (statement, label) for lengths on the x-axis.

@@ -24,7 +24,7 @@ the first time, this part is added to the original state.
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What other packages need to know about a setting. The defaults suit most settings.
+    """Properties of a setting that other packages use. The defaults suit most settings.
 
     Attributes:
         separate: True if the options are independent of each other, so that each can be checked
@@ -64,7 +64,7 @@ class Setting(Protocol):
     Attributes:
         name: The key in an experiment's `settings:`.
         schema: JSON Schema of the options under that key; `${…}` is allowed at every leaf.
-        traits: What other packages need to know about the setting.
+        traits: Properties of the setting that other packages use.
 
     Example:
         setting = Mtu()

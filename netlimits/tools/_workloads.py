@@ -17,7 +17,7 @@ WORKLOADS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """How a tool measures the kinds of traffic.
+    """A tool's options for each kind of traffic.
 
     Attributes:
         factors: The factors that differ between the kinds of traffic.

@@ -19,6 +19,7 @@ from netlimits.archive.records import run_fields
 from netlimits.cli.import_ import import_
 from netlimits.cli.report import report
 from netlimits.errors import InputError
+from netlimits.experiment import load
 from netlimits.report import contents, figures
 from netlimits.report.answers import answers, limited, regimes_of
 
@@ -225,6 +226,14 @@ def test_imported_files_are_a_page_too(tmp_path: Path) -> None:
     assert outcome.exit_code == 0, outcome.output
     told = text_of(page(folder))
     assert f"netlimits import {file.name}" in told or file.name in told
+
+
+def test_every_kind_of_chart_is_of_a_shipped_experiment() -> None:
+    """That they and their tables are in their pages is seen in the browser."""
+    shipped = [load.load(file).report for file in EXPERIMENTS.glob("*.yaml")]
+    drawn = {entry["chart"] for report in shipped for entry in report if "chart" in entry}
+    others = {"sensitivities", "history", "profile"}  # diagnosis, several campaigns, --profile
+    assert set(charts.KINDS) - others == drawn
 
 
 def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
