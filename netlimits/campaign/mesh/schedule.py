@@ -33,7 +33,7 @@ write its `end` event after its commands were killed."""
 
 SAMPLE = 10_000
 """Number of runs from which the speed-up by parallel runs is estimated. The estimate is up to 2.5 %
-wrong and takes up to 0.9 s (half: 4.2 % wrong, 0.3 s; double: right in these meshes, 1.7 s)."""
+wrong (half: 4.2 %, half the CPU time; double: right in these meshes, twice the CPU time)."""
 
 
 class Cut:

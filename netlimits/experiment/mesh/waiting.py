@@ -58,7 +58,7 @@ are lost."""
 LEARNED = 2
 """Number of runs per host from which the lengths of runs are learned.
 
-Half and double: same. An eighth: 6 % longer with 4 hosts that measure 60 times."""
+Half and double: same."""
 
 
 class RoundOrder:
